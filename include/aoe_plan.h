@@ -41,6 +41,14 @@ typedef struct aoe_memory_plan {
     size_t training;   /* sum for training without recompute */
     size_t training_recompute; /* sum for training with recompute */
     size_t evaluation;         /* additional memory if there is a dev set: the best parameters and an embedder */
+    /* The following fields are for a run with several ranks (aoe_plan_options.ranks); otherwise 0. */
+    size_t exchange; /* buffers for the exchange of gradients and weights; a part of `training` */
+    /* Bytes that the rank sends to other ranks in a step whose texts all have `length` tokens: vectors of the texts;
+     * partial sums of the gradient; its sums of squares; new values of the parameters; hashes that are compared, and
+     * whether to stop. The headers of the network are not included */
+    uint64_t sent_vectors, sent_gradients, sent_norm, sent_weights, sent_agreement;
+    double tokens_per_second; /* if aoe_plan_options.measure_speed is 1: estimated speed of training on this computer in
+                                 one process, with the threads of the context; 0: the model has no linear layers */
 } aoe_memory_plan;
 
 typedef struct aoe_plan_options {
@@ -54,6 +62,12 @@ typedef struct aoe_plan_options {
      * the model has no adapters, all weights are trained. The batch size, recompute and the data files have no
      * effect */
     const aoe_train_options *train;
+    /* A distributed run: the plan is for rank `rank` of `ranks`, which train together with train->args.shards, at least
+     * `ranks`. 0 (default) or 1: one process. The other fields have no effect on the fields for inference */
+    size_t rank, ranks;
+    size_t batch_texts; /* with several ranks and train->cache_chunk, where n_texts is the number of texts in a chunk:
+                           number of texts in the whole batch; 0 (default): n_texts */
+    int measure_speed;  /* 1: sets tokens_per_second, which takes about a second for BERT-base; default 0 */
 } aoe_plan_options;
 
 AOE_OPTIONS(aoe_plan_options);

@@ -37,6 +37,20 @@ typedef enum aoe_train_event_kind {
                              seconds, seconds_left and path are set */
 } aoe_train_event_kind;
 
+/* What the ranks of a distributed run (aoe_training_args.comm) exchanged in the steps of this process. Bytes: the
+ * largest number that a rank sent to the other ranks. Seconds: the time of the rank that waited least for the others.
+ */
+typedef struct aoe_train_traffic {
+    size_t struct_size;                /* set by the library */
+    size_t ranks, steps;               /* number of ranks; number of steps in which the values were counted */
+    uint64_t vectors, gradients, norm; /* bytes: vectors of the texts, or the losses of the shards in
+                                          pretraining; partial sums of the gradient; its sums of squares */
+    uint64_t weights, agreement;       /* bytes: new values of the parameters; hashes that are compared, and
+                                          whether to stop */
+    double vectors_seconds, gradients_seconds, norm_seconds, weights_seconds, agreement_seconds;
+    double computation_seconds; /* time of all steps without these exchanges, of the slowest rank */
+} aoe_train_traffic;
+
 typedef struct aoe_train_event {
     size_t struct_size; /* set by the library */
     aoe_train_event_kind kind;
@@ -62,6 +76,7 @@ typedef struct aoe_train_event {
     size_t texts, all_texts; /* EMBED: number of texts that the teacher has embedded; number of all training texts */
     const char *path; /* CHECKPOINT: directory of the checkpoint; EMBED: directory of the teacher; borrowed for the
                          call. Otherwise NULL */
+    const aoe_train_traffic *traffic; /* DONE in a run with several ranks; borrowed for the call. Otherwise NULL */
 } aoe_train_event;
 
 /* Returns 0 to continue. Otherwise training writes a checkpoint, unless it has not started yet (EMBED), and aoe_train

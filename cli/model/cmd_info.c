@@ -25,6 +25,9 @@ typedef struct options {
     const char *shape; /* name of a predefined shape; NULL: a model directory is used */
     int explain;       /* 1: all settings are printed with their sources */
     int stored;        /* storage type of the weights, an aoe_storage; -1: not given */
+    size_t ranks;      /* number of processes that train together; 0: not given */
+    double network;    /* speed of the network in bits per second; 0: not given */
+    double rate;       /* tokens per second that one process trains; 0: measured */
     aoe_plan_options p;
     aoe_train_options train; /* options of the training run of the memory plan */
     size_t classes;          /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
@@ -38,6 +41,25 @@ static const aoei_option explain_table[] = {
      .offset = offsetof(options, explain),
      .help = "also print every setting that affects the results, with the file and the key that contain its value"},
 };
+
+/* Parses the speed of a network, such as 10Gb, in bits per second. */
+static int parse_network(void *target, const char *text, aoe_error *err) {
+    double *bits = target;
+    char *end;
+    const double number = strtod(text, &end);
+    const double unit = strcmp(end, "Gb") == 0 ? 1e9 : strcmp(end, "Mb") == 0 ? 1e6 : 0;
+    if (strspn(text, "0123456789.") == (size_t)(end - text) && unit > 0 && number >= 0.001 && number <= 1e6) {
+        *bits = number * unit;
+        return AOE_OK;
+    }
+    const int is_bytes = strcmp(end, "GB") == 0 || strcmp(end, "MB") == 0;
+    snprintf(err->message, sizeof err->message,
+             "'%.40s' is not the speed of a network; %sgive gigabits per second with the unit Gb, such as 1Gb, 10Gb or "
+             "100Gb",
+             text, is_bytes ? "networks are measured in bits (b), not in bytes (B): " : "");
+    err->code = AOE_EARG;
+    return AOE_EARG;
+}
 
 static const aoei_option table[] = {
     {.name = "plan",
@@ -80,6 +102,34 @@ static const aoei_option table[] = {
          "with --plan or --shape: assume this training method (aoe train --help): the layers and the encoders that it "
          "adds or removes, but not the generator of diffcse",
      .fallback = "angle"},
+    {.name = "ranks",
+     .kind = AOEI_OPTION_SIZE,
+     .offset = offsetof(options, ranks),
+     .min = 1,
+     .max = AOE_MAX_SHARDS,
+     .help = "with --plan or --shape: assume a run of N processes (aoe train --distributed mpi), each on a node of its "
+             "own; prints the memory of the process that needs most, and the bytes that a process sends in a step. "
+             "Without --shards, assumes the smallest possible number of shards",
+     .fallback = "one process"},
+    {.name = "network",
+     .kind = AOEI_OPTION_NAMED,
+     .value = "SPEED",
+     .offset = offsetof(options, network),
+     .parse = parse_network,
+     .requires = "ranks",
+     .help =
+         "with --ranks: speed of the network of a node in bits per second, for example 1Gb, 10Gb or 100Gb, of which "
+         "94% are usable; prints the times of a step and the efficiency",
+     .fallback = "none"},
+    {.name = "rate",
+     .kind = AOEI_OPTION_REAL,
+     .offset = offsetof(options, rate),
+     .min = AOEI_ABOVE_0,
+     .max = 1e12,
+     .requires = "network",
+     .help = "with --network: tokens per second that one process trains alone on a node, as aoe train prints them",
+     .fallback = "an estimate from the matmuls of the model, measured on this computer, which is too high because the "
+                 "other operations are missing"},
     AOEI_ROW_LORA_R("with --plan or --shape: assume training of new LoRA adapters of rank N",
                     "training of the adapters in the model directory, or of all weights if it has no adapters",
                     .offset = offsetof(options, train.lora.r)),
@@ -123,11 +173,85 @@ static const struct {
     {"    with --recompute", "kept_recompute", offsetof(aoe_memory_plan, kept_recompute)},
     {"  workspace of a layer", "working", offsetof(aoe_memory_plan, working)},
     {"  losses", "objectives", offsetof(aoe_memory_plan, objectives)},
+    {"  exchange of ranks", "exchange", offsetof(aoe_memory_plan, exchange)},
     {"  total", "training", offsetof(aoe_memory_plan, training)},
     {"    with --recompute", "training_recompute", offsetof(aoe_memory_plan, training_recompute)},
     {"    added by --dev", "evaluation", offsetof(aoe_memory_plan, evaluation)},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_TRAINING_PART = 3 };
+
+/* A phase of a step of several processes. */
+typedef struct phase {
+    const char *name, *key;
+    uint64_t sent;  /* largest number of bytes that a process sends */
+    double seconds; /* 0: unknown */
+} phase;
+enum { PHASES = 5 };
+
+/* The plan of a step of several processes. */
+typedef struct step_plan {
+    phase phase[PHASES];
+    double rate;                          /* tokens per second of a process */
+    double computation, step, efficiency; /* seconds, seconds and a fraction; 0: unknown */
+} step_plan;
+
+#define USABLE 0.94 /* part of the speed of a network that the contents of messages can use */
+
+/* Plans a step. The phases follow one after the other, and each ends when the slowest process has ended it. plan: the
+ * largest values of all processes. */
+static void plan_step(step_plan *s, const aoe_memory_plan *plan, const options *o) {
+    *s = (step_plan){.phase = {{.name = "vectors", .key = "vectors", .sent = plan->sent_vectors},
+                               {.name = "gradients", .key = "gradients", .sent = plan->sent_gradients},
+                               {.name = "weights", .key = "weights", .sent = plan->sent_weights},
+                               {.name = "norm of the gradient", .key = "norm", .sent = plan->sent_norm},
+                               {.name = "agreement", .key = "agreement", .sent = plan->sent_agreement}},
+                     .rate = o->rate > 0 ? o->rate : plan->tokens_per_second};
+    if (!(o->network > 0))
+        return;
+    double exchange = 0;
+    for (size_t i = 0; i < PHASES; i++) {
+        s->phase[i].seconds = (double)s->phase[i].sent / (USABLE * o->network / 8);
+        exchange += s->phase[i].seconds;
+    }
+    if (!(s->rate > 0))
+        return;
+    /* A process with several shards encodes all of them before the loss, and all but one again before their backward
+     * pass; a forward pass is a third of the computation. With --cache-chunk, the rate includes this. */
+    const size_t shards = o->train.args.shards, most = (shards + o->ranks - 1) / o->ranks;
+    const double again = o->train.cache_chunk ? 0 : (double)(most - 1) / (3 * (double)most);
+    const double tokens = (double)(o->p.batch_texts * o->p.length * o->train.accumulate);
+    s->computation = tokens / s->rate * (double)most / (double)shards * (1 + again);
+    s->step = s->computation + exchange;
+    s->efficiency = tokens / s->rate / ((double)o->ranks * s->step);
+}
+
+static void step_rows(cli_table *t, const aoe_memory_plan *plan, const options *o) {
+    step_plan s;
+    plan_step(&s, plan, o);
+    cli_table_cell(t, " step of %zu rank%s", o->ranks, cli_plural(o->ranks));
+    cli_table_cell(t, "%zu shard%s, %zu tokens, bytes sent by a rank", o->train.args.shards,
+                   cli_plural(o->train.args.shards), o->p.batch_texts * o->p.length * o->train.accumulate);
+    if (s.computation > 0) {
+        cli_table_cell(t, "  computation");
+        cli_table_cell(t, "%.4f s at %.0f tokens/s (%s)", s.computation, s.rate,
+                       o->rate > 0 ? "--rate" : "estimated from matmuls on this computer");
+    }
+    for (size_t i = 0; i < PHASES; i++) {
+        cli_table_cell(t, "  %s", s.phase[i].name);
+        if (o->network > 0)
+            cli_table_cell(t, "%.6f MB in %.4f s", (double)s.phase[i].sent / 1e6, s.phase[i].seconds);
+        else
+            cli_table_cell(t, "%.6f MB", (double)s.phase[i].sent / 1e6);
+    }
+    if (s.efficiency > 0) {
+        cli_table_cell(t, "  whole step");
+        cli_table_cell(t, "%.4f s", s.step);
+        cli_table_cell(t, "  efficiency");
+        cli_table_cell(t, "%.2f", s.efficiency);
+    } else if (o->network > 0) {
+        pair(t, "  efficiency", "unknown: the model has no linear layers to measure; give --rate");
+    }
+}
 
 /* Returns the number of rows in the plan. int8 is only for inference, so a plan for int8 has no rows for training. */
 static size_t part_count(const aoe_memory_plan *plan) {
@@ -138,6 +262,13 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
     size_t bytes;
     memcpy(&bytes, (const char *)plan + parts[i].offset, sizeof bytes);
     return bytes;
+}
+
+/* Returns 1 if a row is printed: frozen weights only if there are any, and the exchange only with --ranks. */
+static int shows_part(const aoe_memory_plan *plan, const options *o, size_t i) {
+    return parts[i].offset == offsetof(aoe_memory_plan, frozen)     ? plan->frozen > 0
+           : parts[i].offset == offsetof(aoe_memory_plan, exchange) ? o->ranks > 0
+                                                                    : 1;
 }
 
 /* Adds the rows of the memory plan to the table. adapters: 1: training changes only adapters. */
@@ -156,9 +287,11 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
                  : !adapters               ? "word embeddings are not trained"
                  : o->train.lora.load_8bit ? "LoRA adapters, other weights as int8"
                                            : "LoRA adapters");
-        if (i != FIRST_TRAINING_PART || plan->frozen)
+        if (shows_part(plan, o, i))
             pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
+    if (o->ranks)
+        step_rows(t, plan, o);
 }
 
 static void print_table(const char *dir, const aoe_model *model, const aoe_model_info *m, const aoe_memory_plan *plan,
@@ -239,6 +372,36 @@ static void set_text(json_t *o, const char *key, const char *value) {
     json_object_set_new(o, key, value ? cli_json_text(value, strlen(value)) : json_null());
 }
 
+static json_t *known(double x) {
+    return x > 0 ? json_real(x) : json_null();
+}
+
+static json_t *step_json(const aoe_memory_plan *plan, const options *o) {
+    step_plan s;
+    json_t *j = json_object(), *sent = json_object(), *seconds = json_object();
+    plan_step(&s, plan, o);
+    set_size(j, "ranks", o->ranks);
+    set_size(j, "shards", o->train.args.shards);
+    set_size(j, "tokens", o->p.batch_texts * o->p.length * o->train.accumulate);
+    for (size_t i = 0; i < PHASES; i++) {
+        set_size(sent, s.phase[i].key, s.phase[i].sent);
+        json_object_set_new(seconds, s.phase[i].key, json_real(s.phase[i].seconds));
+    }
+    json_object_set_new(j, "sent", sent);
+    if (!(o->network > 0)) {
+        json_decref(seconds);
+        return j;
+    }
+    json_object_set_new(j, "bits_per_second", json_real(o->network));
+    json_object_set_new(j, "tokens_per_second", known(s.rate));
+    json_object_set_new(j, "rate_from", json_string(o->rate > 0 ? "option" : "matmuls"));
+    json_object_set_new(seconds, "computation", known(s.computation));
+    json_object_set_new(seconds, "step", known(s.step));
+    json_object_set_new(j, "seconds", seconds);
+    json_object_set_new(j, "efficiency", known(s.efficiency));
+    return j;
+}
+
 static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
     json_t *p = json_object();
     set_size(p, "texts", o->p.n_texts);
@@ -247,7 +410,10 @@ static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
     if (o->train.lora.r)
         set_size(p, "lora_r", o->train.lora.r);
     for (size_t i = 0; i < part_count(plan); i++)
-        set_size(p, parts[i].key, part_bytes(plan, i));
+        if (o->ranks || parts[i].offset != offsetof(aoe_memory_plan, exchange))
+            set_size(p, parts[i].key, part_bytes(plan, i));
+    if (o->ranks)
+        json_object_set_new(p, "step", step_json(plan, o));
     return p;
 }
 
@@ -342,6 +508,40 @@ static void set_train_options(options *o, const char *model) {
     o->train.args.model = model;
     o->p.train = &o->train;
     o->p.n_texts = o->texts ? o->texts : aoe_train_batch_texts(&o->train, 2);
+    const size_t chunk = o->train.cache_chunk;
+    o->train.cache_chunk = 0;
+    o->p.batch_texts = o->texts ? o->texts : aoe_train_batch_texts(&o->train, 2);
+    o->train.cache_chunk = chunk;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* Sets *plan to the memory plan of a model, or of a shape if `shape` is not NULL. With --ranks, it is that of the rank
+ * that needs most memory, with the largest numbers of bytes that a rank sends. */
+static int plan_ranks(aoe_memory_plan *plan, options *o, const aoe_model *model, const aoe_shape *shape,
+                      aoe_context *ctx, aoe_error *err) {
+    aoe_memory_plan all = {.struct_size = sizeof all};
+    o->p.ranks = o->ranks;
+    for (o->p.rank = 0; o->p.rank < (o->ranks ? o->ranks : 1); o->p.rank++) {
+        aoe_memory_plan own = {.struct_size = sizeof own};
+        o->p.measure_speed = o->network > 0 && !(o->rate > 0) && !o->p.rank;
+        const int code = shape ? aoe_shape_plan(ctx, shape, &o->p, &own, err) : aoe_model_plan(model, &o->p, &own, err);
+        if (code)
+            return code;
+        const aoe_memory_plan most = all;
+        if (!o->p.rank || own.training > all.training)
+            all = own;
+        all.sent_vectors = larger(own.sent_vectors, most.sent_vectors);
+        all.sent_gradients = larger(own.sent_gradients, most.sent_gradients);
+        all.sent_norm = larger(own.sent_norm, most.sent_norm);
+        all.sent_weights = larger(own.sent_weights, most.sent_weights);
+        all.sent_agreement = larger(own.sent_agreement, most.sent_agreement);
+        all.tokens_per_second = o->p.rank ? most.tokens_per_second : own.tokens_per_second;
+    }
+    *plan = all;
+    return 0;
 }
 
 /* Computes the memory plan. If the method sets the prompt, the pooling or the maximum sequence length, its values are
@@ -363,11 +563,11 @@ static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model
     }
     if (with_defaults.prompt == o->model.o.prompt && with_defaults.pooling == o->model.o.pooling &&
         with_defaults.max_length == o->model.o.max_length)
-        return aoe_model_plan(model, &o->p, plan, err);
+        return plan_ranks(plan, o, model, NULL, ctx, err);
     int code = aoe_model_open(&opened, ctx, dir, &with_defaults, err);
     if (code)
         return code;
-    code = aoe_model_plan(opened, &o->p, plan, err);
+    code = plan_ranks(plan, o, opened, NULL, ctx, err);
     aoe_model_close(opened);
     return code;
 }
@@ -417,7 +617,7 @@ static int run_shape(options *o, aoe_context *ctx) {
     o->p.dtype = o->model.o.dtype;
     set_train_options(o, o->shape);
     o->p.storage = o->stored < 0 ? o->p.storage : (aoe_storage)o->stored;
-    if (aoe_shape_plan(ctx, &shape, &o->p, &plan, &err))
+    if (plan_ranks(&plan, o, NULL, &shape, ctx, &err))
         return cli_fail("%s", err.message);
     if (o->general.json) {
         json_t *j = json_object();
@@ -474,6 +674,11 @@ static int check_training(const options *o, const memory_rows *rows, const cli_a
         if (!training && strcmp(name, of_batch[0]) != 0 && strcmp(name, of_batch[1]) != 0)
             training = name;
     }
+    if (o->ranks && !o->plan && !o->shape)
+        return cli_usage("info", "--ranks requires --plan");
+    if (o->ranks && o->model.o.dtype == AOE_DTYPE_INT8)
+        return cli_usage("info", "--ranks has no effect with --dtype int8, which is only for inference; use f32, bf16 "
+                                 "or auto");
     if (any && !o->plan && !o->shape)
         return cli_usage("info", "--%s requires --plan", any);
     if (batch && o->texts)
@@ -545,6 +750,7 @@ static int run_command(int argc, char **argv) {
                  "and training need.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info model --plan --method simcse-sup --batch-size 128 --cache-chunk 16 --optimizer sgd\n"
+                    "  aoe info model --plan --ranks 8 --network 10Gb --batch-size 512 --length 32\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
         CLI_GROUPS(groups),
         .max_operands = 1,
@@ -553,6 +759,9 @@ static int run_command(int argc, char **argv) {
     int code = parse_arguments(&o, &args, &syntax, argc, argv);
     if (code == CLI_GO)
         code = check_options(&o, &rows, &args);
+    if (code == CLI_GO && o.ranks && !cli_given(&args, "shards"))
+        while (o.train.args.shards < o.ranks)
+            o.train.args.shards *= 2;
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);

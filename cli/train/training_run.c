@@ -91,12 +91,25 @@ static void print_json_result(const cli_training *t, const aoe_train_event *e) {
     cli_print_json(o);
 }
 
+/* Prints what the processes of a distributed run have exchanged in a step, on average. */
+static void note_traffic(const aoe_train_traffic *t) {
+    const double steps = t->steps ? (double)t->steps : 1;
+    cli_note("%zu ranks, per step: computation %.4f s; a rank sent vectors %.6f MB in %.4f s, gradients %.6f MB in "
+             "%.4f s, weights %.6f MB in %.4f s, other %.6f MB in %.4f s",
+             t->ranks, t->computation_seconds / steps, (double)t->vectors / steps / 1e6, t->vectors_seconds / steps,
+             (double)t->gradients / steps / 1e6, t->gradients_seconds / steps, (double)t->weights / steps / 1e6,
+             t->weights_seconds / steps, (double)(t->norm + t->agreement) / steps / 1e6,
+             (t->norm_seconds + t->agreement_seconds) / steps);
+}
+
 /* Prints the final line: the score of the saved model, and the score of the start model. If no step is better than the
  * start model, a warning contains both scores, because the start model is saved. */
 static void print_result(cli_training *t, const aoe_train_event *e) {
     const int has_best = isfinite(e->best_score), saves_start = has_best && !e->best_step;
     cli_progress_end(&t->progress);
     char best[32], start[32], trained[32] = "undefined", seconds[32];
+    if (e->traffic)
+        note_traffic(e->traffic);
     t->format_score(best, e->best_score);
     t->format_score(start, e->start_score);
     if (isfinite(e->trained_score))
@@ -138,6 +151,7 @@ static int on_event(void *user, const aoe_train_event *e) {
     cli_training *t = user;
     t->last = *e;
     t->last.path = NULL;
+    t->last.traffic = NULL;
     switch (e->kind) {
     case AOE_TRAIN_START:
         start(t, e);

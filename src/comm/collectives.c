@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/struct_layout.h"
@@ -117,11 +118,14 @@ static int exchange(aoei_comm *c, int to, const void *send, size_t send_bytes, i
     if (to < 0 && from < 0)
         return 0;
     aoe_error reason = {0};
+    const double start = aoei_now();
     const int status =
         c->c.exchange(c->c.self, to, send, send_bytes, from, receive, receive_bytes, c->timeout, &reason);
     if (status == AOE_COMM_DONE) {
         c->agreed = 0;
         c->sent += to >= 0 ? send_bytes : 0;
+        c->traffic[c->kind].sent += to >= 0 ? send_bytes : 0;
+        c->traffic[c->kind].seconds += aoei_now() - start;
         c->received += from >= 0 ? receive_bytes : 0;
         return 0;
     }
@@ -216,6 +220,13 @@ void aoei_comm_phase(aoei_comm *c, const char *phase, uint64_t step) {
     c->step = step;
 }
 
+aoei_traffic_kind aoei_comm_count(aoei_comm *c, aoei_traffic_kind kind) {
+    const aoei_traffic_kind before = c ? c->kind : AOEI_TRAFFIC_OTHER;
+    if (c)
+        c->kind = kind;
+    return before;
+}
+
 /* ------------------------------------------------------------------ movement */
 
 /* Rank at distance k, which may be negative. */
@@ -238,11 +249,16 @@ static int gather_ring(aoei_comm *c, char *buffer, const size_t *offset, aoe_err
     return rc;
 }
 
+/* Returns 1 if a buffer with these pieces is gathered in a ring. */
+static int uses_ring(size_t ranks, const size_t *offset) {
+    return ranks > 2 && offset[ranks] - offset[0] > RING_BYTES;
+}
+
 int aoei_comm_gather_all(aoei_comm *c, void *buffer, const size_t *offset, aoe_error *err) {
     if (aoei_comm_ranks(c) == 1)
         return 0;
     c->calls++;
-    if (c->c.ranks > 2 && offset[c->c.ranks] - offset[0] > RING_BYTES)
+    if (uses_ring((size_t)c->c.ranks, offset))
         return gather_ring(c, buffer, offset, err);
     char *b = buffer;
     int rc = 0;
@@ -305,6 +321,32 @@ int aoei_comm_to_first(aoei_comm *c, void *buffer, size_t bytes, int from, aoe_e
     if (c->c.rank == 0)
         return exchange(c, -1, NULL, 0, from, buffer, bytes, err);
     return c->c.rank == from ? exchange(c, 0, buffer, bytes, -1, NULL, 0, err) : 0;
+}
+
+/* ---------------------------------------------------------------- bytes sent */
+
+uint64_t aoei_comm_gather_all_sent(size_t rank, size_t ranks, const size_t *offset) {
+    const size_t next = (rank + 1) % ranks;
+    if (ranks == 1)
+        return 0;
+    /* In a ring, a rank passes on every piece except that of the next rank. */
+    return uses_ring(ranks, offset) ? (offset[ranks] - offset[0]) - (offset[next + 1] - offset[next])
+                                    : (uint64_t)(ranks - 1) * (offset[rank + 1] - offset[rank]);
+}
+
+uint64_t aoei_comm_gather_equal_sent(size_t ranks, size_t bytes) {
+    return (uint64_t)(ranks - 1) * bytes; /* in a ring, too */
+}
+
+uint64_t aoei_comm_broadcast_sent(size_t rank, size_t ranks, size_t bytes) {
+    uint64_t children = 0;
+    for (size_t bit = 1; bit < ranks && !(rank & bit); bit <<= 1)
+        children += rank + bit < ranks;
+    return children * bytes;
+}
+
+uint64_t aoei_comm_same_hash_sent(size_t ranks) {
+    return aoei_comm_gather_equal_sent(ranks, sizeof(aoei_comm_record));
 }
 
 /* ----------------------------------------------------------------- agreement */

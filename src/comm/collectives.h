@@ -23,6 +23,24 @@ typedef struct aoei_comm_record {
     uint32_t calls; /* number of operations so far, which must be equal in all ranks */
 } aoei_comm_record;
 
+/* The parts of a training step in which ranks exchange bytes. Messages outside of steps, such as those of a checkpoint,
+ * have the kind OTHER. */
+typedef enum aoei_traffic_kind {
+    AOEI_TRAFFIC_OTHER,
+    AOEI_TRAFFIC_VECTORS,   /* vectors of the texts, or the losses of the shards */
+    AOEI_TRAFFIC_GRADIENTS, /* partial sums of the gradient */
+    AOEI_TRAFFIC_NORM,      /* sums of squares, for the norm of the gradient */
+    AOEI_TRAFFIC_WEIGHTS,   /* new values of the parameters */
+    AOEI_TRAFFIC_AGREEMENT, /* hashes that are compared, and whether to stop */
+    AOEI_TRAFFIC_KINDS
+} aoei_traffic_kind;
+
+/* What this rank has sent, and the time of these exchanges, which includes waiting for the other ranks. */
+typedef struct aoei_traffic {
+    uint64_t sent; /* bytes */
+    double seconds;
+} aoei_traffic;
+
 typedef struct aoei_comm {
     aoe_comm c;              /* complete copy of the program's transport */
     double timeout;          /* seconds without progress after which an operation fails; 0: none */
@@ -33,8 +51,10 @@ typedef struct aoei_comm {
     aoei_comm_record *records;    /* [ranks] scratch; owned; NULL if there is one rank */
     size_t *offset;               /* [ranks + 1] scratch; owned; NULL if there is one rank */
     uint32_t calls;               /* number of operations so far */
-    int broken;                   /* 1: the transport failed */
-    int agreed;                   /* 1: the last operation returned an error on which all ranks agreed */
+    aoei_traffic_kind kind;       /* kind of the messages at present */
+    aoei_traffic traffic[AOEI_TRAFFIC_KINDS]; /* bytes and seconds so far */
+    int broken;                               /* 1: the transport failed */
+    int agreed;                               /* 1: the last operation returned an error on which all ranks agreed */
 } aoei_comm;
 
 /* A part of a message to one rank, or from one rank. */
@@ -67,6 +87,8 @@ static inline int aoei_comm_ranks(const aoei_comm *c) {
 
 /* Sets the phase and the step for messages. */
 void aoei_comm_phase(aoei_comm *c, const char *phase, uint64_t step);
+/* Sets the kind to which the bytes and the seconds of the following operations are added. Returns the kind before. */
+aoei_traffic_kind aoei_comm_count(aoei_comm *c, aoei_traffic_kind kind);
 
 /* Gathers a buffer in all ranks, in place: rank r has the bytes from offset[r] to offset[r + 1] - 1 before the call,
  * and every rank has all bytes after it. offset: [ranks + 1], ascending, equal in all ranks. Errors: AOE_ECOMM. */
@@ -84,6 +106,13 @@ int aoei_comm_broadcast(aoei_comm *c, void *buffer, size_t bytes, aoe_error *err
 /* Copies a buffer of the rank `from` to rank 0. Other ranks may pass NULL. Does nothing if `from` is 0. Errors:
  * AOE_ECOMM. */
 int aoei_comm_to_first(aoei_comm *c, void *buffer, size_t bytes, int from, aoe_error *err);
+
+/* Return the number of bytes that a rank sends in aoei_comm_gather_all, in aoei_comm_gather_equal, in
+ * aoei_comm_broadcast, and in aoei_comm_same_hash if the hashes are equal. */
+uint64_t aoei_comm_gather_all_sent(size_t rank, size_t ranks, const size_t *offset);
+uint64_t aoei_comm_gather_equal_sent(size_t ranks, size_t bytes);
+uint64_t aoei_comm_broadcast_sent(size_t rank, size_t ranks, size_t bytes);
+uint64_t aoei_comm_same_hash_sent(size_t ranks);
 
 /* Agrees on the result of something that every rank has done, such as the reading of a file. code: 0, or an aoe_code,
  * with its message in *err. If all codes are 0, returns 0. Otherwise every rank returns the code of the lowest failing

@@ -19,9 +19,12 @@
 #include "nn/dtype.h"
 #include "train/methods.h"
 #include "train/pair_step.h"
+#include "train/partitioned_step.h"
 #include "train/schedule.h"
+#include "train/step_speed.h"
 #include "train/teacher.h"
 #include "train/teacher_map.h"
+#include "train/traffic_plan.h"
 #include "model/embedder.h"
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
@@ -63,7 +66,8 @@ static int measure_params(aoe_memory_plan *plan, size_t *bytes, const aoe_model 
     const int rc = aoei_params_layout(&params, m->ctx, &m->config, o, &arena, err);
     aoei_gradient_tree_layout(&tree, &params, shards, keeps_leaves, &arena);
     plan->parameters = plan->gradients = params.count * sizeof(float);
-    plan->moments = (size_t)aoei_optimizer_moments(o->optimizer) * plan->gradients;
+    plan->moments = (size_t)aoei_optimizer_moments(o->optimizer) * aoei_share_count(&params.share) * sizeof(float);
+    plan->exchange = aoei_partitioned_step_bytes(shards, &params.share);
     if (aoei_shards_are_several(shards))
         plan->gradients *= tree.buffers;
     plan->training_packed = params.packed_bytes;
@@ -84,8 +88,8 @@ static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_err
 }
 
 static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, size_t *sum, aoe_error *err) {
-    const size_t parts[] = {plan->frozen,          plan->parameters, plan->gradients, plan->moments,
-                            plan->training_packed, encoder->all,     plan->objectives};
+    const size_t parts[] = {plan->frozen,          plan->parameters, plan->gradients,  plan->moments,
+                            plan->training_packed, encoder->all,     plan->objectives, plan->exchange};
     *sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (aoei_add_size(*sum, parts[i], sum))
@@ -132,6 +136,9 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
         return aoei_fail(err, AOE_EARG,
                          "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in total",
                          o->n_texts, o->length);
+    if (o->ranks > 1 && o->batch_texts > UINT32_MAX / o->length)
+        return aoei_fail(err, AOE_EARG, "a batch of %zu texts of %zu tokens cannot be planned; use fewer texts",
+                         o->batch_texts, o->length);
     if (o->length > max_length)
         return aoei_fail(err, AOE_EARG,
                          "a text of %zu tokens is longer than the maximum length of the model, %zu; plan shorter texts",
@@ -146,9 +153,37 @@ typedef struct run {
     aoe_model *model;             /* the model with the adapters and the layers that the run adds; owned */
     aoei_pair_step_options sizes; /* sizes of a step, without recompute */
     aoei_method_run state;        /* state of the method */
-    size_t texts;                 /* maximum number of texts in a batch, including references */
-    aoei_shards shards;           /* shards of a run of this process alone */
+    size_t texts;                 /* maximum number of texts in a chunk, including references */
+    size_t arity;                 /* number of texts per example */
+    aoei_comm comm;               /* number of the rank and of all ranks, without a transport */
+    aoei_shards shards;           /* shards of the rank */
 } run;
+
+/* Computes the bytes that the rank sends in a step. */
+static int plan_traffic(aoe_memory_plan *plan, const run *r, const aoe_plan_options *o, aoe_error *err) {
+    aoei_pair_step step = {.ctx = r->model->ctx};
+    aoei_arena arena;
+    aoei_traffic_plan traffic;
+    const aoei_traffic_batch batch = {.examples = r->sizes.pairs,
+                                      .arity = r->arity,
+                                      .length = o->length,
+                                      .references = r->sizes.references,
+                                      .batches = r->o->accumulate};
+    if (aoei_comm_ranks(&r->comm) == 1)
+        return AOE_OK;
+    aoei_arena_measure(&arena);
+    int rc = aoei_pair_step_layout(&step, r->model->ctx, &r->model->config, &r->sizes, &arena, err);
+    if (!rc)
+        rc = aoei_traffic_plan_pairs(&traffic, &step, &batch, err);
+    if (rc)
+        return rc;
+    plan->sent_vectors = traffic.vectors;
+    plan->sent_gradients = traffic.gradients;
+    plan->sent_norm = traffic.norm;
+    plan->sent_weights = traffic.weights;
+    plan->sent_agreement = traffic.agreement;
+    return AOE_OK;
+}
 
 /* Computes the memory for training. Sets *plan, except the fields for inference. */
 static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_options *o, aoe_error *err) {
@@ -157,16 +192,20 @@ static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_opt
     const size_t encoders = r->sizes.added ? 2 : 1; /* encoders with activations of their own */
     const aoei_encoder_mode without_recompute = {.training = 1, .taps = layers},
                             with_recompute = {.training = 1, .taps = layers, .recompute = 1};
-    const aoei_params_options parameters = {
-        .type = m->type, .optimizer = r->sizes.optimizer, .second_encoder = r->sizes.twin || r->sizes.added};
+    const aoei_params_options parameters = {.type = m->type,
+                                            .optimizer = r->sizes.optimizer,
+                                            .second_encoder = r->sizes.twin || r->sizes.added,
+                                            .rank = o->rank,
+                                            .ranks = o->ranks};
+    const size_t tokens = aoei_pair_step_chunk_tokens(&r->sizes);
     encoder_bytes training = {0}, recompute = {0};
     size_t in_file, allocated, params = 0, arena = 0, other = 0;
     int rc;
-    if ((rc = measure_encoder(&training, m, r->sizes.tokens, r->texts, r->sizes.longest, without_recompute, err)) ||
-        (rc = measure_encoder(&recompute, m, r->sizes.tokens, r->texts, r->sizes.longest, with_recompute, err)) ||
+    if ((rc = measure_encoder(&training, m, tokens, r->texts, r->sizes.longest, without_recompute, err)) ||
+        (rc = measure_encoder(&recompute, m, tokens, r->texts, r->sizes.longest, with_recompute, err)) ||
         (rc = measure_params(plan, &params, m, &parameters, &r->shards, r->sizes.accumulates || r->sizes.added, err)) ||
         (rc = aoei_pair_step_measure(&arena, &other, m->ctx, &m->config, &r->sizes, err)) ||
-        (rc = measure_evaluation(plan, m, err)))
+        (rc = measure_evaluation(plan, m, err)) || (rc = plan_traffic(plan, r, o, err)))
         return rc;
     training = (encoder_bytes){encoders * training.all, encoders * training.kept};
     recompute = (encoder_bytes){encoders * recompute.all, encoders * recompute.kept};
@@ -231,7 +270,8 @@ static int add_state(run *r, size_t arity, aoe_error *err) {
     const int rc = s && s->create ? s->create(&r->state, err) : AOE_OK;
     if (!rc && s && s->measure)
         s->measure(&r->state, &r->sizes);
-    r->texts += r->sizes.references;
+    if (!r->sizes.chunk_pairs)
+        r->texts += r->sizes.references;
     return rc;
 }
 
@@ -258,7 +298,9 @@ static int add_teacher_map(run *r, aoe_error *err) {
 static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o,
                       size_t n_tokens, aoe_error *err) {
     aoe_model adapted = *m; /* a shallow copy; all pointers are borrowed from *m */
-    *r = (run){.o = train, .shards = aoei_shards_of(train->args.shards, NULL)};
+    *r = (run){.o = train,
+               .comm = {.c = {.struct_size = sizeof(aoe_comm), .rank = (int)o->rank, .ranks = (int)o->ranks}}};
+    r->shards = aoei_shards_of(train->args.shards, &r->comm);
     int rc = aoei_method_find(&r->method, train->method, err);
     if (!rc)
         rc = add_adapters(&adapted, train, err);
@@ -277,9 +319,14 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
         return rc;
     const size_t arity = aoei_method_texts(r->method, 2);
     const int labels = (r->method->kinds & AOEI_KIND(PAIRS)) && !r->method->positives_only;
-    r->sizes = (aoei_pair_step_options){.pairs = (o->n_texts + arity - 1) / arity,
+    const size_t chunk = (o->n_texts + arity - 1) / arity, whole = (o->batch_texts + arity - 1) / arity;
+    const int chunks = o->ranks > 1 && whole > chunk; /* 1: n_texts is the number of texts in a chunk */
+    r->arity = arity;
+    r->sizes = (aoei_pair_step_options){.pairs = chunks ? whole : chunk,
                                         .arity = arity == 2 && labels ? 0 : arity,
-                                        .tokens = n_tokens,
+                                        .tokens = chunks ? o->batch_texts * o->length : n_tokens,
+                                        .chunk_pairs = chunks ? chunk : 0,
+                                        .chunk_tokens = n_tokens,
                                         .longest = o->length,
                                         .type = r->model->type,
                                         .optimizer = aoei_optimizer_of(train->args.optimizer),
@@ -288,8 +335,24 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
                                         .accumulates = train->accumulate > 1,
                                         .loss = r->method->step_loss,
                                         .layers = train->layers.adaptive || train->layers.ese ? &train->layers : NULL};
-    r->texts = arity * r->sizes.pairs;
+    r->texts = arity * chunk;
     return add_state(r, arity, err);
+}
+
+/* Checks the ranks and the shards. */
+static int check_ranks(const aoe_plan_options *o, const aoe_train_options *train, aoe_error *err) {
+    const size_t shards = train->args.shards;
+    if (shards < 1 || shards > AOE_MAX_SHARDS || shards & (shards - 1))
+        return aoei_fail(err, AOE_EARG, "options.shards is %zu; give a power of two of at most %d", shards,
+                         AOE_MAX_SHARDS);
+    if (o->ranks > shards)
+        return aoei_fail(err, AOE_EARG,
+                         "options.shards is %zu, but the plan is for %zu ranks; give a power of two that is at least "
+                         "the number of ranks",
+                         shards, o->ranks);
+    if (o->ranks && o->rank >= o->ranks)
+        return aoei_fail(err, AOE_EARG, "rank %zu of %zu ranks does not exist; count ranks from 0", o->rank, o->ranks);
+    return AOE_OK;
 }
 
 AOEI_DEFAULTS(aoe_plan_options) {
@@ -311,9 +374,12 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     o = &resolved;
     size_t n_tokens;
     encoder_bytes inference = {0};
+    int rc = check_ranks(o, train, err);
+    if (rc)
+        return rc;
     run r = {0};
     plan->dtype = aoei_dtype_in_use(m->dtype, m->type);
-    int rc = check(m, o, &n_tokens, err);
+    rc = check(m, o, &n_tokens, err);
     if (!rc)
         rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length,
                              (aoei_encoder_mode){.unpacked = aoei_model_packs_later(m)}, err);
@@ -324,6 +390,8 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     plan->activations = inference.all;
     if (!(rc = create_run(&r, m, train, o, n_tokens, err)))
         rc = plan_training(plan, &r, o, err);
+    if (!rc && o->measure_speed)
+        rc = aoei_step_speed(&plan->tokens_per_second, m->ctx, &r.model->config, r.model->type, err);
     destroy_run(&r);
     return rc;
 }

@@ -33,9 +33,25 @@ static size_t loss_dims(const aoei_pair_step *s) {
                                                          aoei_vector_dims(c));
 }
 
+/* Returns the number of components of the rows that ranks exchange. */
+static size_t gathered_dims(const aoei_pair_step *s) {
+    const size_t pooled = aoei_pooled_dims(&s->config), dims = loss_dims(s);
+    return pooled > dims ? pooled : dims;
+}
+
 /* Returns the maximum number of texts in a chunk. If the whole batch is one chunk, it includes the references. */
 static size_t max_chunk_texts(const aoei_pair_step_options *o) {
     return max_arity(o) * o->chunk_pairs + (o->chunk_pairs == o->pairs ? o->references : 0);
+}
+
+size_t aoei_pair_step_chunk_tokens(const aoei_pair_step_options *o) {
+    const size_t tokens = o->chunk_pairs && o->chunk_pairs < o->pairs ? o->chunk_tokens : o->tokens;
+    if (!o->shards || !aoei_shards_are_several(o->shards))
+        return tokens;
+    /* The middles of the examples of a shard are in one of shards.n equal parts of the tokens, so that at most half of
+     * its first and half of its last example are outside of this part. The same holds for the references. */
+    const size_t texts = max_arity(o) + (o->references > 0), shard = o->tokens / o->shards->n + 1 + texts * o->longest;
+    return tokens < shard ? tokens : shard;
 }
 
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
@@ -77,10 +93,9 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     s->arity = 2;
     s->o.loss = o->loss ? o->loss : &aoei_loss_of_labels;
     s->shards = o->shards ? *o->shards : aoei_shards_of(1, NULL);
-    if (!o->chunk_pairs || o->chunk_pairs >= o->pairs) {
+    if (!o->chunk_pairs || o->chunk_pairs >= o->pairs)
         s->o.chunk_pairs = o->pairs;
-        s->o.chunk_tokens = o->tokens;
-    }
+    s->o.chunk_tokens = aoei_pair_step_chunk_tokens(o);
     const aoei_encoder_mode mode = {
         .type = o->type, .training = 1, .recompute = o->recompute, .taps = o->layers != NULL};
     int code = aoei_params_layout(&s->params, ctx, c,
@@ -129,12 +144,15 @@ int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context
     const int code = aoei_pair_step_layout(&s, ctx, c, o, &arena, err);
     if (code)
         return code;
-    const size_t texts = max_arity(o) * o->pairs, workspace = workspace_size(&s);
+    const size_t texts = max_arity(o) * o->pairs, workspace = workspace_size(&s), all = texts + o->references;
+    size_t gathered = 0;
     *arena_bytes = arena.used;
     if (arena.overflow || !workspace ||
         aoei_mul_size(2 * sizeof(float) * loss_dims(&s), s.o.loss->of_tokens ? o->tokens : texts, &vectors) ||
         aoei_mul_size(o->references ? texts + o->references : 0, aoei_vector_dims(c) * sizeof(float), &differences) ||
-        aoei_add_size(vectors, differences, &vectors) || aoei_add_size(vectors, workspace, other_bytes))
+        aoei_add_size(vectors, differences, &vectors) || aoei_add_size(vectors, workspace, other_bytes) ||
+        (aoei_comm_ranks(s.shards.comm) > 1 && aoei_mul_size(all, gathered_dims(&s) * sizeof(float), &gathered)) ||
+        aoei_add_size(*other_bytes, gathered, other_bytes))
         return aoei_fail(err, AOE_ENOMEM,
                          "the memory for a batch of %zu examples exceeds SIZE_MAX; lower options.batch_size", o->pairs);
     return AOE_OK;
@@ -160,9 +178,8 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     s->shard_loss = aoei_calloc(s->shards.n, sizeof *s->shard_loss);
     s->example_tokens = aoei_malloc_array(pairs + s->o.references, sizeof *s->example_tokens);
     s->chunks = aoei_malloc_array(all, sizeof *s->chunks);
-    const size_t gathered = aoei_pooled_dims(c) > dims ? aoei_pooled_dims(c) : dims;
     if (aoei_comm_ranks(s->shards.comm) > 1)
-        s->gathered = aoei_malloc_array(all, gathered * sizeof *s->gathered);
+        s->gathered = aoei_malloc_array(all, gathered_dims(s) * sizeof *s->gathered);
     if (s->o.references) {
         s->reference = aoei_malloc_array(texts, sizeof *s->reference);
         s->referenced = aoei_malloc_array(all, aoei_vector_dims(c) * sizeof *s->referenced);
@@ -552,7 +569,10 @@ static int check_loss(aoei_pair_step *s, const float *vectors, size_t n, const a
         return AOE_OK;
     uint64_t hash = aoei_hash(AOEI_HASH_START, &result->total, sizeof result->total);
     hash = aoei_hash_words(hash, vectors, n);
-    return aoei_comm_same_hash(s->shards.comm, "the gathered vectors and the loss", hash, err);
+    const aoei_traffic_kind kind = aoei_comm_count(s->shards.comm, AOEI_TRAFFIC_AGREEMENT);
+    const int code = aoei_comm_same_hash(s->shards.comm, "the gathered vectors and the loss", hash, err);
+    aoei_comm_count(s->shards.comm, kind);
+    return code;
 }
 
 /* Runs the forward and the backward pass for a token-level loss. The arguments are the same as in
@@ -606,6 +626,25 @@ static int gather_vectors(aoei_pair_step *s, aoe_error *err) {
     for (size_t i = 0; i < s->layers.n_states && !code; i++)
         code = gather_rows(s, s->tap_pooled[i], 0, err);
     return code;
+}
+
+uint64_t aoei_pair_step_sent(const aoei_pair_step *s, size_t arity, const size_t *first, const size_t *first_reference,
+                             size_t length) {
+    const aoei_shards *shards = &s->shards;
+    const size_t value = sizeof(float), pooled = aoei_pooled_dims(&s->config) * value;
+    size_t shard[AOE_MAX_SHARDS + 1];
+    if (s->o.loss->of_tokens)
+        return aoei_shards_gather_sent(shards, loss_dims(s) * value, first, arity * length);
+    uint64_t sent = (1 + aoei_layer_loss_states(s->o.layers, s->config.layers)) *
+                    aoei_shards_gather_sent(shards, pooled, first, arity);
+    if (s->o.references)
+        sent += aoei_shards_gather_sent(shards, pooled, first_reference, 1);
+    if (!s->o.added)
+        return sent;
+    for (size_t i = 0; i <= shards->n; i++)
+        shard[i] = i;
+    return sent + aoei_shards_gather_sent(shards, sizeof *s->shard_loss, shard, 1) +
+           aoei_shards_gather_sent(shards, loss_dims(s) * value, first, arity);
 }
 
 /* Sets the weight gradients of the layers after the pooling, and of the training head, to zero unless this process has

@@ -137,6 +137,14 @@ void aoei_pair_step_destroy(aoei_pair_step *s); /* accepts a zeroed struct */
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c,
                           const aoei_pair_step_options *o, aoei_arena *arena, aoe_error *err);
 
+/* Returns the maximum number of tokens in a chunk: the whole batch, o->chunk_tokens, or the largest possible shard. */
+size_t aoei_pair_step_chunk_tokens(const aoei_pair_step_options *o);
+/* Returns the number of bytes of vectors that this rank sends for a batch, in which every text has `length` tokens.
+ * arity: texts per example; first, first_reference: [shards.n + 1] the first example and the first reference of each
+ * shard. The memory of the step is not used. */
+uint64_t aoei_pair_step_sent(const aoei_pair_step *s, size_t arity, const size_t *first, const size_t *first_reference,
+                             size_t length);
+
 /* Sets *arena_bytes to the memory that aoei_pair_step_create takes from the arena, and *other_bytes to the memory of
  * the embeddings and the workspace of the loss, which are not in the arena. Errors: AOE_ENOMEM (a size exceeds
  * SIZE_MAX). */

@@ -27,13 +27,24 @@ void aoei_shards_divide(size_t *first, size_t n, const uint32_t *tokens, size_t 
         first[++shard] = examples;
 }
 
-int aoei_shards_gather(const aoei_shards *s, void *rows, size_t bytes, const size_t *first, size_t times,
-                       aoe_error *err) {
+/* Sets offset[ranks + 1] to the bytes of the rows before those of each rank. */
+static void rank_offsets(size_t *offset, const aoei_shards *s, size_t bytes, const size_t *first, size_t times) {
     const size_t ranks = (size_t)aoei_comm_ranks(s->comm);
-    size_t offset[AOE_MAX_SHARDS + 1];
-    if (ranks == 1)
-        return AOE_OK;
     for (size_t r = 0; r <= ranks; r++)
         offset[r] = first[aoei_shards_first(s->n, r, ranks)] * times * bytes;
+}
+
+int aoei_shards_gather(const aoei_shards *s, void *rows, size_t bytes, const size_t *first, size_t times,
+                       aoe_error *err) {
+    size_t offset[AOE_MAX_SHARDS + 1];
+    if (aoei_comm_ranks(s->comm) == 1)
+        return AOE_OK;
+    rank_offsets(offset, s, bytes, first, times);
     return aoei_comm_gather_all(s->comm, rows, offset, err);
+}
+
+uint64_t aoei_shards_gather_sent(const aoei_shards *s, size_t bytes, const size_t *first, size_t times) {
+    size_t offset[AOE_MAX_SHARDS + 1];
+    rank_offsets(offset, s, bytes, first, times);
+    return aoei_comm_gather_all_sent((size_t)aoei_comm_rank(s->comm), (size_t)aoei_comm_ranks(s->comm), offset);
 }

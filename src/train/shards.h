@@ -38,3 +38,5 @@ void aoei_shards_divide(size_t *first, size_t n, const uint32_t *tokens, size_t 
  * shards; shard s has the rows [first[s], first[s + 1]), times `times`. Errors: AOE_ECOMM. */
 int aoei_shards_gather(const aoei_shards *s, void *rows, size_t bytes, const size_t *first, size_t times,
                        aoe_error *err);
+/* Returns the number of bytes that this rank sends in aoei_shards_gather. */
+uint64_t aoei_shards_gather_sent(const aoei_shards *s, size_t bytes, const size_t *first, size_t times);

@@ -25,6 +25,12 @@
 #include <math.h>
 #include <string.h>
 
+/* What a rank has exchanged in its steps. */
+typedef struct rank_traffic {
+    aoei_traffic of[AOEI_TRAFFIC_KINDS];
+    double step_seconds;
+} rank_traffic;
+
 /* State of the progress reports. The times affect the trained model only if the run has a time limit. */
 typedef struct timer {
     double start;           /* time in seconds when this process started training */
@@ -33,6 +39,8 @@ typedef struct timer {
     uint64_t first_step;    /* number of steps completed before this process started */
     int cancelled;          /* 1: the event callback requested to stop */
     int stop;               /* 1: all ranks know that the event callback requested to stop */
+    double step_seconds;    /* time of all steps in seconds, without evaluations and checkpoints */
+    rank_traffic *traffic;  /* [ranks] memory for gather_traffic; owned */
     aoe_objective_result loss; /* loss of the last step or evaluation, to which its event points */
 } timer;
 
@@ -145,6 +153,7 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
             t->base->config.modules.list[i].kind == AOEI_MODULE_DROPOUT && t->base->config.modules.list[i].dropout > 0;
     aoei_task_result r = {.accuracy = (double)NAN};
     aoei_comm_phase(&t->comm, "the vectors", step + 1);
+    aoei_comm_count(&t->comm, AOEI_TRAFFIC_VECTORS);
     int code = t->task->gradient(t->task, t, step, with_dropout ? &drop : NULL, &r, err);
     if (code) {
         aoei_error_prefix(err, "step %llu", (unsigned long long)(step + 1));
@@ -161,6 +170,7 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
                                       .step = step + 1};
     double norm = 0;
     code = update_weights(t, &optimizer, &norm, err);
+    aoei_comm_count(&t->comm, AOEI_TRAFFIC_OTHER);
     if (code)
         return code;
     if (!isfinite(norm) || !isfinite(r.loss.total))
@@ -310,11 +320,15 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
     while (t->progress.step < t->total_steps && !out_of_patience(t) && !aoei_schedule_is_finished(t)) {
         aoe_train_event e = {0};
         int saved = 0;
+        const double begin = aoei_now();
         int code = run_step(t, m, &e, err);
         if (!code)
             code = report_event(t, m, &e, err);
+        aoei_comm_count(&t->comm, AOEI_TRAFFIC_AGREEMENT);
         if (!code)
             code = agree_on_stop(t, m, err);
+        aoei_comm_count(&t->comm, AOEI_TRAFFIC_OTHER);
+        m->step_seconds += aoei_now() - begin;
         const int save = is_due(t, t->o->save_every), score = t->task->evaluate && is_due(t, t->o->eval_every);
         if (!code && (save || score || m->stop))
             code = check_weights(t, err);
@@ -376,14 +390,54 @@ static int save_result(aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
+static void merge_kind(uint64_t *sent, double *seconds, const aoei_traffic *of, int first) {
+    *sent = first || of->sent > *sent ? of->sent : *sent;
+    *seconds = first || of->seconds < *seconds ? of->seconds : *seconds;
+}
+
+/* Sets *all to the largest numbers of bytes and the shortest times among the ranks. */
+static void merge_traffic(aoe_train_traffic *all, const rank_traffic *of, size_t ranks) {
+    for (size_t r = 0; r < ranks; r++) {
+        const aoei_traffic *k = of[r].of;
+        double computation = of[r].step_seconds;
+        for (int i = AOEI_TRAFFIC_OTHER + 1; i < AOEI_TRAFFIC_KINDS; i++)
+            computation -= k[i].seconds;
+        all->computation_seconds = computation > all->computation_seconds ? computation : all->computation_seconds;
+        merge_kind(&all->vectors, &all->vectors_seconds, &k[AOEI_TRAFFIC_VECTORS], !r);
+        merge_kind(&all->gradients, &all->gradients_seconds, &k[AOEI_TRAFFIC_GRADIENTS], !r);
+        merge_kind(&all->norm, &all->norm_seconds, &k[AOEI_TRAFFIC_NORM], !r);
+        merge_kind(&all->weights, &all->weights_seconds, &k[AOEI_TRAFFIC_WEIGHTS], !r);
+        merge_kind(&all->agreement, &all->agreement_seconds, &k[AOEI_TRAFFIC_AGREEMENT], !r);
+    }
+}
+
+/* Gathers what all ranks have exchanged. */
+static int gather_traffic(aoei_trainer *t, timer *m, aoe_train_traffic *all, aoe_error *err) {
+    const size_t ranks = (size_t)aoei_comm_ranks(&t->comm);
+    *all = (aoe_train_traffic){
+        .struct_size = sizeof *all, .ranks = ranks, .steps = (size_t)(t->progress.step - m->first_step)};
+    rank_traffic *own = &m->traffic[aoei_comm_rank(&t->comm)];
+    memcpy(own->of, t->comm.traffic, sizeof own->of);
+    own->step_seconds = m->step_seconds;
+    const int code = aoei_comm_gather_equal(&t->comm, m->traffic, sizeof *m->traffic, err);
+    if (!code)
+        merge_traffic(all, m->traffic, ranks);
+    return code;
+}
+
 static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
+    const int several = m->traffic && aoei_comm_ranks(&t->comm) > 1;
+    aoe_train_traffic traffic;
     if (t->progress.has_best)
         aoei_tensor_write(t->ctx, t->params->value, t->best);
-    const int code = aoei_comm_agree(&t->comm, aoei_trainer_writes(t) ? save_result(t, err) : AOE_OK, err);
+    int code = aoei_comm_agree(&t->comm, aoei_trainer_writes(t) ? save_result(t, err) : AOE_OK, err);
+    if (!code && several)
+        code = gather_traffic(t, m, &traffic, err);
     if (code)
         return code;
     aoe_train_event e = new_event(t, m, AOE_TRAIN_DONE);
     e.score = e.best_score;
+    e.traffic = several ? &traffic : NULL;
     return report_event(t, m, &e, err);
 }
 
@@ -401,8 +455,13 @@ static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
 }
 
 static int run(aoei_trainer *t, aoe_error *err) {
-    timer m = {.first_step = t->progress.step, .earlier_seconds = t->progress.seconds};
-    int code = aoei_trainer_writes(t) ? prepare_checkpoints(t, err) : AOE_OK;
+    const size_t ranks = (size_t)aoei_comm_ranks(&t->comm);
+    timer m = {.first_step = t->progress.step,
+               .earlier_seconds = t->progress.seconds,
+               .traffic = aoei_calloc(ranks, sizeof *m.traffic)};
+    int code = m.traffic ? AOE_OK : aoei_fail_nomem(err, ranks * sizeof *m.traffic);
+    if (!code)
+        code = aoei_trainer_writes(t) ? prepare_checkpoints(t, err) : AOE_OK;
     if (!code && aoei_trainer_writes(t))
         code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, t->task->metric, err);
     code = aoei_comm_agree(&t->comm, code, err);
@@ -415,7 +474,10 @@ static int run(aoei_trainer *t, aoe_error *err) {
         code = evaluate(t, &m, err);
     if (!code)
         code = run_steps(t, &m, err);
-    return code ? code : finish(t, &m, err);
+    if (!code)
+        code = finish(t, &m, err);
+    aoei_free(m.traffic);
+    return code;
 }
 
 int aoei_train_run(aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {

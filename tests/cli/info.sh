@@ -100,3 +100,25 @@ rejected --shape bert-tiny --lstm-dims 64
 rejected --shape bert-tiny --layers-per-step 2
 rejected --shape bert-tiny --method cross-encoder --classes 3
 rejected -m model --batch-size 8
+
+# The plan of a run of several processes: memory, bytes and times
+ranks() {
+    "$AOE" info --shape bert-tiny --dtype f32 --length 16 --batch-size 32 --json --ranks "$@" |
+        sed 's/.*"step":{"ranks/{"ranks/'
+}
+ranks 1
+ranks 3 --network 10Gb --rate 1000
+ranks 4 --shards 8 --network 1Gb --rate 1000
+"$AOE" info --shape bert-tiny --dtype f32 --length 16 --ranks 2 --network 100Gb --rate 5e6 | sed -n '/step of/,$p'
+for speed in 10GB 10 Gb fast -1Gb 1e3Gb 0Gb; do
+    code=0
+    "$AOE" info --shape bert-tiny --ranks 2 --network $speed || code=$?
+    echo "exit code $code"
+done
+fails "$AOE" info --shape bert-tiny --ranks 4 --shards 2
+for options in "--ranks 2" "--network 1Gb" "--rate 5"; do
+    code=0
+    # shellcheck disable=SC2086
+    "$AOE" info model $options || code=$?
+    echo "exit code $code"
+done

@@ -60,6 +60,9 @@ static int move(rank_link *l, transfer *t, int is_send) {
             return -1;
         t->done += (size_t)k;
         progress = 1;
+        /* after a changed bit, ranks can be at different points of the run, which the transport reports */
+        if (!is_send && t->done >= sizeof t->size && t->size != t->bytes && l->flip)
+            return -1;
         if (!is_send && t->done >= sizeof t->size && t->size != t->bytes) {
             fprintf(stderr, "rank %d sent %llu bytes, but rank %d expects %zu\n", t->rank, (unsigned long long)t->size,
                     l->comm.rank, t->bytes);
