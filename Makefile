@@ -62,6 +62,7 @@ DEPS_VERSIONS := debootstrap
 DEPS_DEB := dpkg-dev lintian
 DEPS_MPI := gcc libc6-dev openmpi-bin libopenmpi-dev mpich libmpich-dev openssh-client \
   iproute2 nftables
+DEPS_SLURM := slurm-wlm munge
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
@@ -465,12 +466,14 @@ bench-peers: all $(PEER_BIN) ## compares the speed of aoe and of other libraries
 	  $(abspath $(AOE_PEERS))/venv/bin/python -B bench/peers/run.py $(PEERS)
 
 check-peers: $(BUILD)/tests/servers/chat_template $(BUILD)/tests/servers/hub $(BUILD)/tests/servers/json_keys
+check-peers: $(foreach m,openmpi mpich,$(BUILD)/mpi/$m/libaoe-mpi.so)
 check-peers: all | deps-peers ## compares results with transformers, sentence-transformers, and clients of servers
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider --ignore python $(PEERS)
 ifeq ($(PEERS),)
 	@AOE_LIBRARY=$(abspath $(SHLIB)) tests/peers/python/run.sh $(abspath $(AOE_PEERS))/python
+	@BUILD=$(BUILD) tests/peers/slurm.sh
 endif
 
 # With SAN, the library and the program are built with sanitizers, and the wheel is not tested.
@@ -511,7 +514,7 @@ deps: ## installs the build dependencies with apt (requires root)
 	@tools/deps.sh $(DEPS_APT)
 
 deps-peers: | deps # packages for check-peers and bench-peers
-	@tools/deps.sh $(DEPS_PEERS)
+	@tools/deps.sh $(DEPS_PEERS) $(DEPS_SLURM)
 
 deps-wheel: | deps
 	@tools/deps.sh $(DEPS_WHEEL)

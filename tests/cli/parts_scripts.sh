@@ -3,7 +3,7 @@
 # loop compute all parts, with local hosts as well as without, and the joined output has the bytes of one process.
 . "$SRC/tests/cli/support/model.sh"
 scripts=$SRC/examples/cluster
-if command -v shellcheck >/dev/null; then shellcheck "$scripts/embed.sbatch" "$scripts/embed-loop.sh"; fi
+if command -v shellcheck >/dev/null; then shellcheck "$scripts"/*.sbatch "$scripts"/*.sh; fi
 tiny_model "a model"
 cut -f 1 "$SRC/examples/test.tsv" >texts.txt
 "$AOE" embed -q -m "a model" texts.txt -o whole.npy
@@ -21,7 +21,7 @@ chmod +x ssh
 PATH=$PWD:$PATH HOSTS="a b" "$scripts/embed-loop.sh" "a model" texts.txt hosts.npy 3 2>/dev/null
 cmp whole.npy hosts.npy
 sort hosts
-for script in embed.sbatch embed-loop.sh; do
+for script in embed.sbatch embed-loop.sh grid.sbatch train-mpi.sbatch train-mpirun.sh; do
     code=0
     "$scripts/$script" one || code=$?
     echo $code
