@@ -375,6 +375,16 @@ AOE_API int aoe_quantize(aoe_precision p, const float *vectors, size_t n, size_t
 
 /* -------------------------------------------------------------------- search */
 
+/* Similarity of two embeddings. More similar embeddings always have a larger value, so the value for a distance is
+ * minus the distance. */
+typedef enum aoe_similarity_function {
+    AOE_SIMILARITY_COSINE,    /* aoe_cosine */
+    AOE_SIMILARITY_DOT,       /* inner product */
+    AOE_SIMILARITY_EUCLIDEAN, /* minus the Euclidean distance */
+    AOE_SIMILARITY_MANHATTAN, /* minus the sum of the absolute differences of the components */
+    AOE_SIMILARITY_COUNT
+} aoe_similarity_function;
+
 /* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
 AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
 /* Finds the k vectors with the largest cosine for each query, by exact search. The neighbors of a query are in
@@ -539,7 +549,7 @@ typedef struct aoe_model_info {
     double lora_alpha, lora_dropout; /* adapters: alpha (see aoe_lora) and dropout probability; otherwise 0 */
     const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
     const char *similarity; /* similarity for which the model was trained: "cosine", "dot", "euclidean" or "manhattan";
-                               aoe computes cosine similarities; static string */
+                               only the evaluations of aoe_eval.h can compute others than the cosine; static string */
     int chat_template;      /* 1: texts are rendered with the chat template of the tokenizer (aoe_encode_options) */
 } aoe_model_info;
 

@@ -43,9 +43,9 @@ typedef struct aoe_sts_result {
                            lines without a gold score, bad lines and gold files without a file of texts */
     size_t empty;       /* empty texts */
     size_t truncated;   /* texts truncated to the maximum length */
-    double spearman, pearson;    /* correlation of cosine and gold score, in [-1, 1] */
-    const double *cosine, *gold; /* [pairs] value of each pair, borrowed for the call of an aoe_sts_fn; NULL in
-                                    aoe_eval_pairs */
+    double spearman, pearson;    /* correlation of similarity and gold score, in [-1, 1] */
+    const double *cosine, *gold; /* [pairs] similarity (options.similarity) and gold score of each pair, borrowed for
+                                    the call of an aoe_sts_fn; NULL in aoe_eval_pairs */
 } aoe_sts_result;
 
 /* Receives the result for one table, subset, folder, or for all inputs. */
@@ -56,19 +56,20 @@ typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
 typedef int (*aoe_eval_progress_fn)(void *user, size_t done, size_t total);
 
 typedef struct aoe_sts_options {
-    size_t struct_size;            /* set by aoe_sts_options_defaults */
-    aoe_table_options table;       /* allow_empty is ignored: empty texts are valid */
-    aoe_eval_progress_fn progress; /* counts pairs; NULL (default): none */
-    void *user;                    /* first argument of progress */
+    size_t struct_size;                 /* set by aoe_sts_options_defaults */
+    aoe_table_options table;            /* allow_empty is ignored: empty texts are valid */
+    aoe_eval_progress_fn progress;      /* counts pairs; NULL (default): none */
+    void *user;                         /* first argument of progress */
+    aoe_similarity_function similarity; /* default AOE_SIMILARITY_COSINE; must not be set for a cross-encoder */
 } aoe_sts_options;
 
 AOE_OPTIONS_WITH(aoe_sts_options, aoe_table_options_defaults(&o->table));
 
-/* Computes the correlation of cosine and gold score (semantic textual similarity; for a cross-encoder with one output,
- * of its score and gold score; this also holds for the other evaluations of pairs and triplets) on tables of pairs and
- * on SentEval folders (STSxx-en-test). Calls report for each table, in input order. For a folder, report is called for
- * each subset and then for the whole folder (the `all` setting). If there are several inputs, the last call is for all
- * inputs together. Errors: AOE_EFORMAT (file, line and column), AOE_ENOENT, AOE_ECANCELLED. */
+/* Computes the correlation of similarity and gold score (semantic textual similarity; for a cross-encoder with one
+ * output, of its score and gold score; this also holds for the other evaluations of pairs and triplets) on tables of
+ * pairs and on SentEval folders (STSxx-en-test). Calls report for each table, in input order. For a folder, report is
+ * called for each subset and then for the whole folder (the `all` setting). If there are several inputs, the last call
+ * is for all inputs together. Errors: AOE_EFORMAT (file, line and column), AOE_ENOENT, AOE_ECANCELLED. */
 AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths,
                          const aoe_sts_options *AOE_NULLABLE o, aoe_sts_fn report, void *AOE_NULLABLE user,
                          aoe_error *AOE_NULLABLE err);
@@ -127,7 +128,7 @@ typedef struct aoe_suite_result {
                        without a file of texts */
     size_t empty;   /* empty texts */
     size_t truncated;                                               /* texts truncated to the maximum length */
-    double spearman[AOE_SETTING_COUNT], pearson[AOE_SETTING_COUNT]; /* correlation of cosine and gold score for each
+    double spearman[AOE_SETTING_COUNT], pearson[AOE_SETTING_COUNT]; /* correlation of similarity and gold score for each
                                                                        aoe_setting, in [-1, 1]; the settings have equal
                                                                        values if `parts` is 1 */
 } aoe_suite_result;
@@ -135,10 +136,11 @@ typedef struct aoe_suite_result {
 typedef void (*aoe_suite_fn)(void *user, const aoe_suite_result *result);
 
 typedef struct aoe_suite_options {
-    size_t struct_size;            /* set by aoe_suite_options_defaults */
-    int skip_bad_rows;             /* as in aoe_table_options */
-    aoe_eval_progress_fn progress; /* counts pairs; NULL (default): none */
-    void *user;                    /* first argument of progress */
+    size_t struct_size;                 /* set by aoe_suite_options_defaults */
+    int skip_bad_rows;                  /* as in aoe_table_options */
+    aoe_eval_progress_fn progress;      /* counts pairs; NULL (default): none */
+    void *user;                         /* first argument of progress */
+    aoe_similarity_function similarity; /* default AOE_SIMILARITY_COSINE; must not be set for a cross-encoder */
 } aoe_suite_options;
 
 AOE_OPTIONS(aoe_suite_options);
@@ -171,33 +173,35 @@ AOE_API int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t
 typedef struct aoe_binary_options {
     size_t struct_size; /* set by aoe_binary_options_defaults */
     aoe_table_options table;
-    double positive_from;          /* lowest label of a positive pair; AOE_AUTO (default): labels must be 0 or 1 */
-    aoe_eval_progress_fn progress; /* counts pairs; NULL (default): none */
-    void *user;                    /* first argument of progress */
+    double positive_from;               /* lowest label of a positive pair; AOE_AUTO (default): labels must be 0 or 1 */
+    aoe_eval_progress_fn progress;      /* counts pairs; NULL (default): none */
+    void *user;                         /* first argument of progress */
+    aoe_similarity_function similarity; /* default AOE_SIMILARITY_COSINE; must not be set for a cross-encoder */
 } aoe_binary_options;
 
 typedef struct aoe_binary_result {
     size_t struct_size;                      /* set by the library */
     const char *name;                        /* file name, borrowed for the call */
     size_t pairs, skipped, empty, truncated; /* as in aoe_sts_result */
-    double spearman, pearson;                /* correlation of cosine and label */
-    aoe_binary_metrics metrics;              /* the cosines are the scores */
+    double spearman, pearson;                /* correlation of similarity and label */
+    aoe_binary_metrics metrics;              /* the similarities are the scores */
 } aoe_binary_result;
 
 typedef void (*aoe_binary_fn)(void *user, const aoe_binary_result *result);
 
 AOE_OPTIONS_WITH(aoe_binary_options, aoe_table_options_defaults(&o->table));
-/* Evaluates binary classification of pairs (for example paraphrases or duplicates) by cosine. paths: tables of pairs
- * whose labels have two classes. Calls report for each table in order. Errors: as aoe_eval_sts. */
+/* Evaluates binary classification of pairs (for example paraphrases or duplicates) by similarity. paths: tables of
+ * pairs whose labels have two classes. Calls report for each table in order. Errors: as aoe_eval_sts. */
 AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths,
                             const aoe_binary_options *AOE_NULLABLE o, aoe_binary_fn report, void *AOE_NULLABLE user,
                             aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_triplet_options {
-    size_t struct_size;            /* set by aoe_triplet_options_defaults */
-    aoe_table_options table;       /* columns: query, positive, negative */
-    aoe_eval_progress_fn progress; /* counts pairs, two for each triplet; NULL (default): none */
-    void *user;                    /* first argument of progress */
+    size_t struct_size;                 /* set by aoe_triplet_options_defaults */
+    aoe_table_options table;            /* columns: query, positive, negative */
+    aoe_eval_progress_fn progress;      /* counts pairs, two for each triplet; NULL (default): none */
+    void *user;                         /* first argument of progress */
+    aoe_similarity_function similarity; /* default AOE_SIMILARITY_COSINE; must not be set for a cross-encoder */
 } aoe_triplet_options;
 
 AOE_OPTIONS_WITH(aoe_triplet_options, aoe_table_options_defaults(&o->table));
@@ -207,9 +211,9 @@ typedef struct aoe_triplet_result {
     const char *name;                      /* file name, borrowed for the call */
     size_t triplets;                       /* evaluated triplets */
     size_t skipped, empty, truncated;      /* as in aoe_sts_result */
-    double accuracy;                       /* fraction of triplets with cos(query, positive) > cos(query, negative) */
-    double ties;                           /* fraction of triplets with equal cosines */
-    double positive_score, negative_score; /* mean cosine of query and positive; mean cosine of query and negative */
+    double accuracy;                       /* fraction of triplets with sim(query, positive) > sim(query, negative) */
+    double ties;                           /* fraction of triplets with equal similarities */
+    double positive_score, negative_score; /* mean similarity of query and positive, and of query and negative */
 } aoe_triplet_result;
 
 typedef void (*aoe_triplet_fn)(void *user, const aoe_triplet_result *result);
@@ -225,7 +229,7 @@ typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL
 
 /* How texts are ranked. */
 typedef enum aoe_retrieval_mode {
-    AOE_RETRIEVAL_DENSE,   /* cosine of embeddings */
+    AOE_RETRIEVAL_DENSE,   /* similarity of embeddings */
     AOE_RETRIEVAL_LEXICAL, /* BM25 of words, as in aoe_index.h; the model is not used */
     AOE_RETRIEVAL_HYBRID   /* reciprocal rank fusion of both, as in aoe_index.h */
 } aoe_retrieval_mode;
@@ -248,6 +252,7 @@ typedef struct aoe_retrieval_options {
     void *user;                          /* first argument of progress */
     aoe_retrieval_mode mode;             /* default AOE_RETRIEVAL_DENSE */
     double dense_weight, lexical_weight; /* HYBRID: weights of the two lists; defaults as in aoe_index_search_options */
+    aoe_similarity_function similarity;  /* DENSE and HYBRID: similarity of embeddings; default AOE_SIMILARITY_COSINE */
 } aoe_retrieval_options;
 
 typedef struct aoe_retrieval_result {
@@ -273,11 +278,12 @@ typedef struct aoe_retrieval_result {
 typedef void (*aoe_retrieval_fn)(void *user, const aoe_retrieval_result *result);
 
 AOE_OPTIONS_WITH(aoe_retrieval_options, aoe_table_options_defaults(&o->table));
-/* Evaluates exact search, by cosine unless options.mode is set, on tables of groups and on BEIR folders (corpus.jsonl,
- * queries.jsonl, qrels). A group is, for example, the captions of one image. If scores are equal, the earlier text of a
- * group file ranks higher, and the text of a BEIR folder with the larger id, as in trec_eval. The vectors of all texts
- * of an input are in memory at the same time. Calls report for each input in order. docs/evaluation.md contains the
- * formulas. Errors: as aoe_eval_sts. */
+/* Evaluates exact search, by cosine unless options.mode or options.similarity is set, on tables of groups and on BEIR
+ * folders (corpus.jsonl, queries.jsonl, qrels). A group is, for example, the captions of one image. If scores are
+ * equal, the earlier text of a group file ranks higher, and the text of a BEIR folder with the larger id, as in
+ * trec_eval. The vectors of all texts of an input are in memory at the same time. Calls report for each input in order.
+ * docs/evaluation.md contains the formulas. Errors: as aoe_eval_sts; AOE_EARG (options.similarity is set in mode
+ * LEXICAL). */
 AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths,
                                const aoe_retrieval_options *AOE_NULLABLE o, aoe_retrieval_fn report,
                                void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
@@ -303,6 +309,7 @@ typedef struct aoe_rerank_options {
     aoe_eval_progress_fn progress; /* counts the texts that the first stage embeds and the scored pairs; NULL (default):
                                       none */
     void *user;                    /* first argument of write and progress */
+    aoe_similarity_function similarity; /* similarity of the first stage `first`; default AOE_SIMILARITY_COSINE */
 } aoe_rerank_options;
 
 typedef struct aoe_rerank_result {
@@ -321,12 +328,12 @@ typedef struct aoe_rerank_result {
 
 AOE_OPTIONS(aoe_rerank_options);
 /* Evaluates a cross-encoder on a BEIR folder (corpus.jsonl, queries.jsonl, qrels). The first stage is exact search by
- * cosine with o->first, or a run file; it provides the o->top best documents of each query. The cross-encoder of the
- * embedder `e` scores them, and they are sorted by their scores. If scores are equal, the document that comes first in
- * the corpus ranks higher. As in BEIR, a document is its title, a space and its text, and a document with the id of the
- * query is excluded. Errors: AOE_EARG (the model is not a cross-encoder; not exactly one first stage is given; the
- * model has several outputs and score_class is AOE_AUTO), AOE_EFORMAT (with file and line), AOE_ENOENT,
- * AOE_ECANCELLED. */
+ * similarity with o->first, or a run file; it provides the o->top best documents of each query. The cross-encoder of
+ * the embedder `e` scores them, and they are sorted by their scores. If scores are equal, the document that comes first
+ * in the corpus ranks higher. As in BEIR, a document is its title, a space and its text, and a document with the id of
+ * the query is excluded. Errors: AOE_EARG (the model is not a cross-encoder; not exactly one first stage is given; the
+ * model has several outputs and score_class is AOE_AUTO; options.similarity is set for a run file), AOE_EFORMAT (with
+ * file and line), AOE_ENOENT, AOE_ECANCELLED. */
 AOE_API int aoe_eval_rerank(aoe_embedder *e, const char *folder, const aoe_rerank_options *AOE_NULLABLE o,
                             aoe_rerank_result *result, aoe_error *AOE_NULLABLE err);
 

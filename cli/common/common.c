@@ -162,14 +162,15 @@ void cli_session_describe(const cli_session *s, int always) {
     cli_note("%s", text);
 }
 
-void cli_session_warn_similarity(const cli_session *s) {
+void cli_session_warn_similarity(const cli_session *s, const char *option) {
     aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(s->model, &info);
     if (!info.normalize && strcmp(info.similarity, "cosine") != 0)
         cli_warn(
             "%s: similarity_fn_name of the model is %s, but cosine similarities are computed; sentence-transformers "
-            "may rank texts differently",
-            s->dir, info.similarity);
+            "may rank texts differently%s%s%s%s",
+            s->dir, info.similarity, option ? "; set " : "", option ? option : "", option ? " " : "",
+            option ? info.similarity : "");
 }
 
 int cli_session_find_class(size_t *index, const cli_session *s, const char *name) {

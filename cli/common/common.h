@@ -111,8 +111,9 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
  * pooling is a default, because the model directory does not specify it. */
 void cli_session_describe(const cli_session *s, int always);
 /* Prints a warning if the model was trained for another similarity than the cosine, and the order of its cosines may
- * differ. Called by commands that compare embeddings. */
-void cli_session_warn_similarity(const cli_session *s);
+ * differ. Called by commands that compare embeddings. option: the option that selects the similarity, which the warning
+ * recommends; NULL: the command has none. */
+void cli_session_warn_similarity(const cli_session *s, const char *option);
 /* Sets *index to the output of a cross-encoder with this name or number. Returns 0, or 1 after reporting that there is
  * no such output. */
 int cli_session_find_class(size_t *index, const cli_session *s, const char *name);

@@ -240,7 +240,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
     cli_session_describe(&j->session, 0);
     if (automatic)
         use_query_prompt(j, o);
-    cli_session_warn_similarity(&j->session);
+    cli_session_warn_similarity(&j->session, NULL);
     const int code = aoe_mine(j->session.embedder, &o->m, &result, &err);
     cli_progress_end(&j->progress);
     if (code == AOE_ECANCELLED && (j->failed || cli_file_check(&j->out)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval pairs`: evaluates the binary classification of pairs by their cosine, for example of paraphrases
- * or duplicates. If there are several tables, also computes the mean of their metrics.
+ * Implements `aoe eval pairs`: evaluates the binary classification of pairs by their similarity, for example of
+ * paraphrases or duplicates. If there are several tables, also computes the mean of their metrics.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -76,7 +76,7 @@ static void warn(const cli_eval *e) {
             cli_warn("%s: correlation, F1 and AP are undefined: no pair is positive", e->names[i]);
         else
             cli_warn("%s: the correlation is undefined: %s", e->names[i],
-                     r->metrics.positives == r->pairs ? "all pairs are positive" : "all cosines are equal");
+                     r->metrics.positives == r->pairs ? "all pairs are positive" : "all similarities are equal");
     }
 }
 
@@ -84,6 +84,7 @@ static int run_command(int argc, char **argv) {
     aoe_binary_options o;
     aoe_binary_options_defaults(&o);
     const cli_group groups[] = {
+        CLI_LIBRARY_GROUP(&aoei_binary_similarity_rows, &o),
         CLI_LIBRARY_GROUP(&aoei_binary_classes_rows, &o),
         CLI_COLUMNS_GROUP("tables", &o.table),
         CLI_TABLE_INPUT_GROUP(&o.table),
@@ -91,16 +92,16 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval pairs",
         .operands = "FILE...",
-        .about =
-            "Evaluates a model on pairs with binary labels, as in MRPC, QQP and QNLI. Each FILE has the columns\n"
-            "text1, text2 and label (0 or 1). Prints the Spearman and the Pearson correlation of cosines and\n"
-            "labels. Also prints accuracy, F1 and average precision (AP) of classification by cosine. All these\n"
-            "metrics are multiplied by 100. A pair is predicted positive if its cosine is at least a threshold;\n"
-            "accuracy and F1 are each computed with the threshold that gives the highest value. If several tables\n"
-            "are given, the mean of each metric over the tables is also printed.\n",
+        .about = "Evaluates a model on pairs with binary labels, as in MRPC, QQP and QNLI. Each FILE has the columns\n"
+                 "text1, text2 and label (0 or 1). Prints the Spearman and the Pearson correlation of similarities\n"
+                 "and labels. Also prints accuracy, F1 and average precision (AP) of classification by similarity.\n"
+                 "All these metrics are multiplied by 100. A pair is predicted positive if its similarity is at least\n"
+                 "a threshold; accuracy and F1 are each computed with the threshold that gives the highest value. If\n"
+                 "several tables are given, the mean of each metric over the tables is also printed.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,
+        .similarity = &o.similarity,
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,

@@ -33,7 +33,7 @@ static const aoei_option stage_table[] = {
      .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      .offset = offsetof(options, first.dir),
-     .help = "first stage: exact search by cosine with this embedding model; its prompts query and document are used",
+     .help = "first stage: exact search with this embedding model; its prompts query and document are used",
      .fallback = ""},
     CLI_OPTION_SCORE_CLASS(.offset = offsetof(options, class_name), ""),
 };
@@ -61,14 +61,16 @@ static json_t *metrics_json(const aoe_rerank_metrics *m) {
 }
 
 static void print_json(const job *j, const char *folder, const aoe_rerank_result *r) {
-    cli_print_json(json_pack(
+    json_t *object = json_pack(
         "{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", cli_json_text(folder, strlen(folder)),
         "texts", (json_int_t)r->texts, "queries", (json_int_t)r->queries, "pairs", (json_int_t)r->pairs, "top",
         (json_int_t)j->o->r.top, "cutoff", (json_int_t)j->o->r.cutoff, "first", metrics_json(&r->first), "reranked",
         metrics_json(&r->reranked), "without", (json_int_t)r->without, "missing", (json_int_t)r->missing, "skipped",
         (json_int_t)r->skipped, "truncated", (json_int_t)r->truncated, "missing_texts",
         (json_int_t)r->missing_documents, "unknown_queries", (json_int_t)r->unknown_queries, "duplicates",
-        (json_int_t)r->duplicates));
+        (json_int_t)r->duplicates);
+    cli_eval_similarity_json(j->o->r.similarity, object);
+    cli_print_json(object);
 }
 
 static void add_row(cli_table *t, const char *stage, const aoe_rerank_metrics *m) {
@@ -111,6 +113,8 @@ static int open_first(job *j) {
     cli_select_prompt(&o->first, "query");
     if (cli_session_open(&j->queries, &o->general, &o->first))
         return 1;
+    if (o->r.similarity == AOE_SIMILARITY_COSINE)
+        cli_session_warn_similarity(&j->queries, "--similarity");
     o->r.first = j->queries.embedder;
     if (!aoe_model_prompt(j->queries.model, "query") && !aoe_model_prompt(j->queries.model, "document"))
         return 0;

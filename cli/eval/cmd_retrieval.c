@@ -49,6 +49,7 @@ static void print_json(const cli_eval *e) {
         const char *name = e->names[i];
         json_t *object = json_pack("{s:o}", "name", cli_json_text(name, strlen(name)));
         cli_eval_size_json(e, object, i);
+        cli_eval_similarity_json(o->r.similarity, object);
         json_object_update_new(
             object, json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "texts", (json_int_t)s->texts, "queries",
                               (json_int_t)s->queries, "strict_accuracy", cli_json_real(s->strict), "recall",
@@ -156,13 +157,13 @@ static int run_command(int argc, char **argv) {
         .command = "eval retrieval",
         .operands = "PATH...",
         .about =
-            "Evaluates a model on retrieval with exact search by cosine. Prints recall, MRR and nDCG, multiplied\n"
+            "Evaluates a model on retrieval with exact search. Prints recall, MRR and nDCG, multiplied\n"
             "by 100. Each PATH is a BEIR directory or a table. A BEIR directory contains corpus.jsonl,\n"
             "queries.jsonl and qrels/test.tsv. A table has a group column (group or image) and a text column\n"
             "(text, caption or sentence); an example is a table of image captions grouped by image. In a table,\n"
             "--query selects the texts that are used as queries, and the relevant texts of a query are the other\n"
             "texts of its group. For tables, strict accuracy is also printed: a query in a group of g texts is\n"
-            "correct if the g nearest texts, the query included, are exactly the texts of the group. If cosines\n"
+            "correct if the g nearest texts, the query included, are exactly the texts of the group. If scores\n"
             "are equal, the text that comes first in a table is ranked higher; in a BEIR directory, the text with\n"
             "the larger id, as in trec_eval. The metrics of a BEIR directory are those of pytrec_eval, BEIR and\n"
             "MTEB. If the model directory has the prompts query or document, they are used for queries and\n"
@@ -172,6 +173,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUPS(groups),
         .seeded = 1,
         .own = &o,
+        .similarity = &o.r.similarity,
         .doing = "embedding",
         .unit = "texts",
         .result_size = sizeof(aoe_retrieval_result),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval sts`: computes the correlation of the cosines of pairs with their gold scores, for tables and
- * SentEval directories. The results are printed after all inputs have been evaluated.
+ * Implements `aoe eval sts`: computes the correlation of the similarities of pairs with their gold scores, for tables
+ * and SentEval directories. The results are printed after all inputs have been evaluated.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
 #include "cli/eval/eval_common.h"
+#include "options/evaluate.h"
 
 #include <math.h>
 
@@ -34,7 +35,7 @@ static const char *why_undefined(const aoe_sts_result *r) {
         return NULL;
     return r->pairs < 2                   ? "there is only one pair"
            : all_equal(r->gold, r->pairs) ? "all gold scores are equal"
-                                          : "all cosines are equal";
+                                          : "all similarities are equal";
 }
 
 /* Stores a result. Only the results of files and subsets add to the counts of empty and truncated texts, because the
@@ -63,6 +64,7 @@ static int run_command(int argc, char **argv) {
     aoe_sts_options o;
     aoe_sts_options_defaults(&o);
     const cli_group groups[] = {
+        CLI_LIBRARY_GROUP(&aoei_sts_similarity_rows, &o),
         CLI_COLUMNS_GROUP("tables", &o.table),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };
@@ -71,13 +73,15 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about =
             "Evaluates a model on semantic textual similarity (STS). Prints the Spearman and the Pearson\n"
-            "correlation of cosines and gold scores, multiplied by 100. A FILE is a table with the columns text1,\n"
-            "text2 and label (.tsv, .csv, .jsonl or .json, optionally compressed), or a SentEval directory such\n"
-            "as STS12-en-test. For a directory, one row per subset and one row for all pairs of the directory are\n"
-            "printed. If several FILEs are given, the last row is for the pairs of all FILEs together.\n",
+            "correlation of similarities and gold scores, multiplied by 100. A FILE is a table with the columns\n"
+            "text1, text2 and label (.tsv, .csv, .jsonl or .json, optionally compressed), or a SentEval directory\n"
+            "such as STS12-en-test. For a directory, one row per subset and one row for all pairs of the\n"
+            "directory are printed. If several FILEs are given, the last row is for the pairs of all FILEs\n"
+            "together.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,
+        .similarity = &o.similarity,
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,
@@ -91,6 +95,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_eval_sts_command = {
     .name = "sts",
-    .summary = "semantic textual similarity: correlation of cosines with gold scores",
+    .summary = "semantic textual similarity: correlation of similarities with gold scores",
     .run = run_command,
 };

@@ -68,6 +68,7 @@ static void print_json(const cli_eval *e) {
             continue;
         json_t *object = json_pack("{s:s}", "name", e->names[i]);
         cli_eval_size_json(e, object, i);
+        cli_eval_similarity_json(o->s.similarity, object);
         json_object_update_new(
             object, json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "path",
                               s->path ? cli_json_text(s->path, strlen(s->path)) : json_null(), "parts",
@@ -169,7 +170,7 @@ static void report_undefined(const cli_eval *e) {
     for (size_t i = 0; i < e->n; i++) {
         const aoe_suite_result *s = &results[i];
         if (s->row != AOE_SUITE_AVERAGE && s->pairs && !isfinite(s->spearman[AOE_SETTING_ALL]))
-            cli_warn("%s: the correlation is undefined: all cosines or all gold scores are equal", e->names[i]);
+            cli_warn("%s: the correlation is undefined: all similarities or all gold scores are equal", e->names[i]);
     }
 }
 
@@ -197,8 +198,8 @@ static int run_command(int argc, char **argv) {
         .operands = "DIR...",
         .about =
             "Evaluates a model on the test data of STS12 to STS16, STS-B and SICK-R in the file formats of\n"
-            "SentEval. Prints the correlation of cosines and gold scores for each data set and the average over\n"
-            "the data sets, multiplied by 100. Each DIR is the directory of SentEval, its subdirectory\n"
+            "SentEval. Prints the correlation of similarities and gold scores for each data set and the average\n"
+            "over the data sets, multiplied by 100. Each DIR is the directory of SentEval, its subdirectory\n"
             "data/downstream, or another directory with some of these data sets: the directories STS12-en-test to\n"
             "STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
             "SICK/SICK_test_annotated.txt. If several DIRs contain a data set, the first of these DIRs is used.\n"
@@ -207,6 +208,7 @@ static int run_command(int argc, char **argv) {
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         CLI_GROUPS(groups),
         .own = &o,
+        .similarity = &o.s.similarity,
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,

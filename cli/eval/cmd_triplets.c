@@ -34,6 +34,7 @@ static int run_command(int argc, char **argv) {
     aoe_triplet_options o;
     aoe_triplet_options_defaults(&o);
     const cli_group groups[] = {
+        CLI_LIBRARY_GROUP(&aoei_triplet_similarity_rows, &o),
         CLI_LIBRARY_GROUP(&aoei_triplets_rows, &o),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };
@@ -42,13 +43,14 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about =
             "Evaluates a model on triplets (query, positive, negative; or premise, entailment, contradiction). A\n"
-            "triplet is correct if the cosine of query and positive is higher than the cosine of query and\n"
-            "negative. Prints the percentage of correct triplets (accuracy), the percentage of triplets whose two\n"
-            "cosines are equal (ties, which are not correct), the mean cosine of queries and positives, and the\n"
-            "mean cosine of queries and negatives.\n",
+            "triplet is correct if the similarity of query and positive is higher than the similarity of query\n"
+            "and negative. Prints the percentage of correct triplets (accuracy), the percentage of triplets whose\n"
+            "two similarities are equal (ties, which are not correct), the mean similarity of queries and\n"
+            "positives, and the mean similarity of queries and negatives.\n",
         .examples = "  aoe eval triplets -m model triplets.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,
+        .similarity = &o.similarity,
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,

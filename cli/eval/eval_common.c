@@ -105,10 +105,21 @@ void cli_eval_size_json(const cli_eval *e, json_t *o, size_t i) {
     json_object_set_new(o, "dims", json_integer((json_int_t)e->size[i].dims));
 }
 
+/* Returns 1 if the option --similarity sets another similarity than the cosine. */
+static int is_other_similarity(const cli_evaluation *c) {
+    return *c->similarity != AOE_SIMILARITY_COSINE;
+}
+
+void cli_eval_similarity_json(aoe_similarity_function similarity, json_t *o) {
+    if (similarity != AOE_SIMILARITY_COSINE)
+        json_object_set_new(o, "similarity", json_string(aoei_similarity_names[similarity]));
+}
+
 static void print_json(const cli_evaluation *c, const cli_eval *e) {
     for (size_t i = 0; i < e->n; i++) {
         json_t *o = json_pack("{s:o}", "name", cli_json_text(e->names[i], strlen(e->names[i])));
         cli_eval_size_json(e, o, i);
+        cli_eval_similarity_json(*c->similarity, o);
         for (size_t k = 0; k < c->n_fields; k++) {
             const cli_eval_field *f = &c->fields[k];
             const int is_count = f->kind == CLI_EVAL_COUNT || f->kind == CLI_EVAL_RARE;
@@ -349,7 +360,8 @@ static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_a
             return 1;
         if (i == 0) {
             cli_session_describe(s, 1);
-            cli_session_warn_similarity(s);
+            if (!is_other_similarity(c))
+                cli_session_warn_similarity(s, "--similarity");
         }
         if (evaluate_dims(c, e, s, &dims, args))
             return 1;

@@ -65,6 +65,7 @@ typedef struct cli_evaluation {
     int seeded; /* 1: the command has the option --seed */
     int pairs;  /* 1: the command compares text pairs, so it uses the scores of a cross-encoder */
     void *own;  /* options of the command, stored in cli_eval.own */
+    const aoe_similarity_function *similarity; /* value of the option --similarity; borrowed */
     /* doing: verb in the progress line, for example "embedding"; unit: unit of the progress, for example "texts" */
     const char *doing, *unit;
     size_t result_size;           /* size of a result in bytes */
@@ -98,6 +99,9 @@ void cli_eval_size_headings(const cli_eval *e, cli_table *t);
 void cli_eval_size_cells(const cli_eval *e, cli_table *t, size_t i);
 /* If the results have sizes, sets the keys "layers" and "dims" of a JSON object to the size of result i. */
 void cli_eval_size_json(const cli_eval *e, json_t *o, size_t i);
+
+/* Sets the key "similarity" of a JSON object, if the similarity is not the cosine. */
+void cli_eval_similarity_json(aoe_similarity_function similarity, json_t *o);
 
 /* Prints notes about the judgments of a BEIR folder. name: name of the folder; NULL: none. The numbers are those of
  * aoe_retrieval_result. */

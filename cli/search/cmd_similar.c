@@ -191,7 +191,7 @@ static int run_job(job *j, const cli_args *args) {
     if (cli_reject_input(o->output, args->operand, args->n) || cli_session_open(&j->session, &o->general, &o->model))
         return 1;
     cli_session_describe(&j->session, 0);
-    cli_session_warn_similarity(&j->session);
+    cli_session_warn_similarity(&j->session, NULL);
     j->dims = aoe_embedder_dims(j->session.embedder);
     if (cli_file_open(&j->out, o->output))
         return 1;

@@ -135,7 +135,7 @@ static int run_similarity(cli_session *s, const options *o, const cli_args *args
     if (cli_session_open(s, &o->general, &o->model))
         return 1;
     cli_session_describe(s, 0);
-    cli_session_warn_similarity(s);
+    cli_session_warn_similarity(s, NULL);
     float *vectors = cli_realloc(NULL, 2 * aoe_model_dims(s->model) * sizeof *vectors);
     int code;
     if (aoe_embed(s->embedder, texts, 2, vectors, info, &err)) {
@@ -177,7 +177,7 @@ static int open_models(job *j) {
     if (cli_session_open(&j->queries, &o->general, &o->model))
         return 1;
     cli_session_describe(&j->queries, 0);
-    cli_session_warn_similarity(&j->queries);
+    cli_session_warn_similarity(&j->queries, NULL);
     if (o->doc_prompt &&
         (cli_select_doc_prompt(&docs, o->doc_prompt) || cli_session_open(&j->docs, &o->general, &docs)))
         return 1;

@@ -7,10 +7,10 @@
 `model` is a SentenceTransformer or CrossEncoder, or a name or directory as in SentenceTransformer (None: the default
 model). Data sets are given in the forms of aoe.train. The keyword arguments `options` are the options of the command
 with underscores, such as columns, label_map, skip_bad_rows, prompt, max_length, pooling, layers and dims; None is the
-default. The similarity is always the cosine: another similarity that was set in the program is rejected, and a warning
-names that of a model directory. The results are dictionaries with the keys of `aoe eval --json`, with the layers and
-dims of the model if one of them is an option; a metric that is undefined is None. Ctrl-C ends an evaluation with
-KeyboardInterrupt.
+default. The option similarity is "cosine", "dot", "euclidean" or "manhattan"; its default is the similarity_fn_name of
+the model, as in sentence-transformers. For the last two, the values are minus the distances. The results are
+dictionaries with the keys of `aoe eval --json`, with the layers and dims of the model if one of them is an option; a
+metric that is undefined is None. Ctrl-C ends an evaluation with KeyboardInterrupt.
 """
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ import ctypes
 import math
 import os
 import pathlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from . import _context, _data, _inputs, _native, _options
+from . import _context, _data, _inputs, _native, _options, util
 from ._model import Handle, Model, find
 from .sentence_transformer import SentenceTransformer
 
 _PROGRAM = ("model", "verbose", "quiet", "json", "format", "threads")  # options of the program only, or arguments
 _STRUCTS = {"sts": "aoe_sts_options", "suite": "aoe_suite_options", "pairs": "aoe_binary_options",
             "triplets": "aoe_triplet_options", "retrieval": "aoe_retrieval_options", "rerank": "aoe_rerank_options"}
+SIMILARITIES = list(util.PAIRWISE)  # in the order of aoe_similarity_function
 
 
 class _Evaluation:
@@ -43,6 +43,7 @@ class _Evaluation:
         known = {name: value for name, value in given.items() if value is not None and name in rows}
         _options.check_together(rows, known, set())
         self.threads, self.options = threads, _native.options(_STRUCTS[command])
+        self.similarity_given = "similarity" in known
         self.model_fields: dict[str, Any] = {}
         self.embedder_options = None
         self.size: dict[str, int] = {}  # layers and dims of the model, if one of them is an option
@@ -88,7 +89,7 @@ class _Evaluation:
         else:
             context = self._of_name(model, {"cross_encoder": cross_encoder, **fields})
         with context as handle:
-            _check_similarity(model, handle)
+            self.set_similarity(model, handle)
             if self.model_fields.keys() & {"layers", "dims"}:
                 info = _native.struct("aoe_model_info")
                 _native.load().aoe_model_get_info(handle.model, ctypes.byref(info))
@@ -104,6 +105,19 @@ class _Evaluation:
                 yield own
             finally:
                 lib.aoe_embedder_destroy(own.embedder)
+
+    def set_similarity(self, model: Any, handle: Handle) -> None:
+        """Sets the similarity to that of the model, unless the option is given or no embeddings are compared."""
+        lexical = _native.enum("aoe_retrieval_mode")["AOE_RETRIEVAL_LEXICAL"]
+        is_scored = _native.load().aoe_model_classes(handle.model) or getattr(self.options, "mode", None) == lexical
+        if not self.similarity_given and not is_scored:
+            self.options.similarity = SIMILARITIES.index(_similarity_of(model, handle))
+
+    def values(self) -> dict[str, Any]:
+        """Returns the layers and dims of the model, if one of them is an option, and the similarity, if it is not the
+        cosine."""
+        similarity = SIMILARITIES[self.options.similarity]
+        return {**self.size, **({} if similarity == "cosine" else {"similarity": similarity})}
 
     @contextlib.contextmanager
     def _of_name(self, name: Any, fields: dict[str, Any]) -> Iterator[Handle]:
@@ -138,20 +152,12 @@ class _Evaluation:
             again.close()
 
 
-def _check_similarity(model: Any, handle: Handle) -> None:
-    """Raises NotImplementedError if another similarity than the cosine was set in the program, and warns if the model
-    directory has one, as `aoe eval` does. Embeddings of unit length have the same order for all similarities, and equal
-    cosines and dot products."""
+def _similarity_of(model: Any, handle: Handle) -> str:
+    """Returns the similarity of a model: the one that was set in the program, or that of its directory."""
     info = _native.struct("aoe_model_info")
     _native.load().aoe_model_get_info(handle.model, ctypes.byref(info))
     own = model._similarity if isinstance(model, SentenceTransformer) else None
-    if own in ("euclidean", "manhattan") or own == "dot" and not info.normalize:
-        raise NotImplementedError(f"evaluations use the cosine, but similarity_fn_name={own!r} was set; set "
-                                  "model.similarity_fn_name = \"cosine\"")
-    trained = info.similarity.decode()
-    if own is None and trained != "cosine" and not info.normalize:
-        warnings.warn(f"the evaluation uses the cosine, but the model was trained for the similarity {trained!r}; its "
-                      "order may differ, because the embeddings of the model are not normalized", stacklevel=5)
+    return own or str(info.similarity.decode())
 
 
 class _Progress:
@@ -221,17 +227,17 @@ def evaluate_sts(model: Any, data: Any, *, return_scores: bool = False, show_pro
 
     data: labeled pairs (text1, text2, label), or a list of several data sets; a path may also be a SentEval folder.
     Returns "name", "pairs", "spearman", "pearson" (in [-1, 1]), "skipped" and "truncated", and "parts", the list of the
-    results of all data sets, if there are several. return_scores: adds "cosine" and "gold", float64 arrays [pairs]. The
-    similarity is the cosine, or the score of a CrossEncoder with one output. The options are those of
-    `aoe eval sts`."""
+    results of all data sets, if there are several. return_scores: adds "gold" and the similarities, with the name of
+    the similarity as key (such as "cosine"), float64 arrays [pairs]. The similarity is the score of a CrossEncoder with
+    one output. The options are those of `aoe eval sts`."""
     e = _Evaluation("sts", options, threads)
     parts: list[dict[str, Any]] = []
     with _data.Files() as files:
         def receive(result: Any) -> None:
-            part = {**_values(result, "name pairs spearman pearson skipped truncated", files), **e.size}
+            part = {**_values(result, "name pairs spearman pearson skipped truncated", files), **e.values()}
             if return_scores:
-                for key in ("cosine", "gold"):
-                    part[key] = np.array(np.ctypeslib.as_array(getattr(result, key), (result.pairs,)))
+                for key, values in ((part.get("similarity", "cosine"), result.cosine), ("gold", result.gold)):
+                    part[key] = np.array(np.ctypeslib.as_array(values, (result.pairs,)))
             parts.append(part)
 
         paths = [e.path(files, one.source, label) for label, one in _plain_sets(data)]
@@ -274,7 +280,7 @@ def evaluate_suite(model: Any, folders: Any, *, show_progress_bar: bool | None =
 
     def receive(result: Any) -> None:
         with _data.Files() as files:
-            row = {**_values(result, "name", files), **e.size,
+            row = {**_values(result, "name", files), **e.values(),
                    **_values(result, "path parts pairs skipped truncated", files)}
         for i, setting in enumerate(_SETTINGS):
             row[setting] = {"spearman": _defined(result.spearman[i]), "pearson": _defined(result.pearson[i])}
@@ -301,7 +307,7 @@ def _one(command: str, model: Any, data: Any, fields: str, report: str, function
         path = e.path(files, data)
         with e.open(model, _native.AUTO) as handle:
             _call(e, show, function, [handle.embedder, _paths([path]), 1], report,
-                  lambda result: found.update(_values(result, fields, files), **e.size))
+                  lambda result: found.update(_values(result, fields, files), **e.values()))
     return found
 
 
@@ -417,7 +423,7 @@ def evaluate_retrieval(model: Any, data: Any = None, *, queries: Any = None, cor
         def receive(result: Any) -> None:
             found.update(_values(result, "name texts queries strict_accuracy=strict", files))
             found["recall"] = {str(o.recall_at[i]): result.recall[i] for i in range(o.n_recall)}
-            found.update(_values(result, "mrr ndcg", files), top=o.top, **e.size)
+            found.update(_values(result, "mrr ndcg", files), top=o.top, **e.values())
             found.update(_values(result, "without skipped truncated missing_texts=missing unknown_queries duplicates",
                                  files))
 
@@ -497,6 +503,8 @@ def evaluate_rerank(model: Any, data: Any = None, *, first: Any = None, queries:
                 stage.model_fields["dtype"] = e.model_fields["dtype"]
             query = stack.enter_context(_stage(stage, first, "query"))
             docs = stack.enter_context(_documents(stage, first, query, None))
+            if not e.similarity_given:
+                o.similarity = stage.options.similarity
             o.first, o.first_docs = query.embedder, docs.embedder if docs is not None else None
         with _native.Callbacks() as callbacks:
             if output is not None:
@@ -513,7 +521,7 @@ def evaluate_rerank(model: Any, data: Any = None, *, first: Any = None, queries:
     counts = "without missing skipped truncated missing_texts=missing_documents unknown_queries duplicates"
     metrics = "ndcg mrr recall seconds"
     return {"name": "data" if data is None else os.fspath(folder), **_values(result, "texts queries pairs", files),
-            "top": o.top, "cutoff": o.cutoff, "first": _values(result.first, metrics, files),
+            **e.values(), "top": o.top, "cutoff": o.cutoff, "first": _values(result.first, metrics, files),
             "reranked": _values(result.reranked, metrics, files), **_values(result, counts, files)}
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates whether the cosine of a text pair predicts the binary label of the pair. All tables are read and checked
- * first. Then the texts of each table are embedded, and the table is evaluated.
+ * Evaluates whether the similarity of a text pair predicts the binary label of the pair. All tables are read and
+ * checked first. Then the texts of each table are embedded, and the table is evaluated.
  */
 #include "eval/binary.h"
 
@@ -13,7 +13,7 @@
 #include "base/path.h"
 #include "table/pairs.h"
 #include "stats/correlation.h"
-#include "eval/cosines.h"
+#include "eval/similarities.h"
 
 /* A table that is evaluated. */
 typedef struct input {
@@ -59,9 +59,9 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return 0;
 }
 
-/* Computes the metrics of one table. cosine: [number of pairs] cosine of each pair. label: [number of pairs] workspace.
- * positive: [number of pairs] workspace. */
-static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine,
+/* Computes the metrics of one table. similarity: [number of pairs] similarity of each pair. label: [number of pairs]
+ * workspace. positive: [number of pairs] workspace. */
+static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *similarity,
                            double *label, uint8_t *positive, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);
     *r = (aoe_binary_result){.struct_size = sizeof(aoe_binary_result),
@@ -73,23 +73,23 @@ static int compute_metrics(aoe_binary_result *r, const input *in, double positiv
         label[i] = aoe_pairs_label(in->pairs, i);
         positive[i] = label[i] >= (aoei_is_auto(positive_from) ? 1 : positive_from);
     }
-    const int rc = aoei_correlate(cosine, label, n, &r->spearman, &r->pearson, err);
-    return rc ? rc : aoe_binary(&r->metrics, cosine, positive, n, err);
+    const int rc = aoei_correlate(similarity, label, n, &r->spearman, &r->pearson, err);
+    return rc ? rc : aoe_binary(&r->metrics, similarity, positive, n, err);
 }
 
 static int evaluate(const aoei_eval_model *e, const input *in, double positive_from, aoe_binary_result *r,
                     aoei_eval_progress *p, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);
-    double *cosine = aoei_malloc_array(n, 2 * sizeof *cosine);
+    double *similarity = aoei_malloc_array(n, 2 * sizeof *similarity);
     uint8_t *positive = aoei_malloc_array(n, sizeof *positive);
     size_t truncated = 0;
-    int rc = cosine && positive ? 0 : aoei_fail_nomem(err, 2 * n * sizeof *cosine);
+    int rc = similarity && positive ? 0 : aoei_fail_nomem(err, 2 * n * sizeof *similarity);
     if (!rc)
-        rc = aoei_pairs_cosines(e, in->pairs, cosine, &truncated, p, err);
+        rc = aoei_pairs_similarities(e, in->pairs, similarity, &truncated, p, err);
     if (!rc)
-        rc = compute_metrics(r, in, positive_from, cosine, cosine + n, positive, err);
+        rc = compute_metrics(r, in, positive_from, similarity, similarity + n, positive, err);
     r->truncated = truncated;
-    aoei_free(cosine);
+    aoei_free(similarity);
     aoei_free(positive);
     return rc;
 }
@@ -129,7 +129,9 @@ int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, c
     AOEI_OPTIONS(aoe_binary_options, o, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
-    int rc = aoei_binary_run(&model, paths, n_paths, o, report, user, err);
+    int rc = aoei_eval_model_set_similarity(&model, o->similarity, err);
+    if (!rc)
+        rc = aoei_binary_run(&model, paths, n_paths, o, report, user, err);
     aoei_eval_model_close(&s);
     return rc;
 }

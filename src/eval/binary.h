@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates whether the cosine of a text pair predicts the binary label of the pair, with any model (eval_model.h). The
- * function aoe_binary computes the metrics.
+ * Evaluates whether the similarity of a text pair predicts the binary label of the pair, with any model (eval_model.h).
+ * The function aoe_binary computes the metrics.
  */
 #pragma once
 

@@ -88,6 +88,18 @@ aoei_eval_model aoei_eval_model_open(aoei_embedder_adapter *s, aoe_embedder *e) 
                              .user = s};
 }
 
+int aoei_eval_model_set_similarity(aoei_eval_model *e, aoe_similarity_function similarity, aoe_error *err) {
+    if ((unsigned)similarity >= AOE_SIMILARITY_COUNT)
+        return aoei_fail(err, AOE_EARG, "options.similarity is %d, which is no aoe_similarity_function",
+                         (int)similarity);
+    if (e->score && similarity != AOE_SIMILARITY_COSINE)
+        return aoei_fail(err, AOE_EARG,
+                         "the model is a cross-encoder, whose scores are used; remove options.similarity, which "
+                         "applies to embeddings");
+    e->similarity = similarity;
+    return 0;
+}
+
 void aoei_eval_model_close(aoei_embedder_adapter *s) {
     aoe_ids_free(&s->ids);
     aoei_free(s->info);

@@ -11,7 +11,8 @@
 
 /* A model that computes embeddings or scores text pairs, and counts tokens. */
 typedef struct aoei_eval_model {
-    size_t dims;      /* embedding size */
+    size_t dims;                        /* embedding size */
+    aoe_similarity_function similarity; /* similarity of embeddings */
     aoe_context *ctx; /* context for the nearest-neighbor search; NULL if the evaluation needs no search; borrowed */
     /* Computes the embeddings of n texts. vectors: [n, dims] receives the embeddings. truncated: [n] receives 1 for
      * each text that was truncated to the maximum length, and 0 for other texts. On failure, *failed is set to the
@@ -37,9 +38,12 @@ typedef struct aoei_embedder_adapter {
     size_t capacity;     /* allocated elements of `info` and `outputs` */
 } aoei_embedder_adapter;
 
-/* Returns an evaluation model that uses the embedder e. The model borrows s and e. Call aoei_eval_model_close after its
- * last use. */
+/* Returns an evaluation model that uses the embedder e, with the cosine as similarity. The model borrows s and e. Call
+ * aoei_eval_model_close after its last use. */
 aoei_eval_model aoei_eval_model_open(aoei_embedder_adapter *s, aoe_embedder *e);
+/* Sets the similarity. Errors: AOE_EARG if options.similarity has an unknown value, or if it has another value than the
+ * cosine for a cross-encoder, which has no embeddings. */
+int aoei_eval_model_set_similarity(aoei_eval_model *e, aoe_similarity_function similarity, aoe_error *err);
 void aoei_eval_model_close(aoei_embedder_adapter *s);
 
 /* Sets *any to 1 if the tokenizer adds special tokens, so that even the empty text has tokens. Sets *any to 0

@@ -68,6 +68,10 @@ static int check(rerank *r, const char *folder, aoe_error *err) {
                          r->classes, r->classes == 1 ? "" : "s");
     if (!o->first == !o->run)
         return aoei_fail(err, AOE_EARG, "give either options.first or options.run as the first stage");
+    if (o->run && o->similarity != AOE_SIMILARITY_COSINE)
+        return aoei_fail(err, AOE_EARG,
+                         "options.similarity has no effect on the lists of options.run; remove it, or give "
+                         "options.first");
     int code = aoei_option_group_check(&aoei_rerank_lists_rows, o, AOEI_ALL_METHODS, err);
     if (!code)
         code = aoei_option_group_check(&aoei_rerank_output_rows, o, AOEI_ALL_METHODS, err);
@@ -133,9 +137,11 @@ static int run_first_stage(rerank *r, aoe_error *err) {
     if (r->o->run)
         return aoei_trec_run_read(r->text, &r->d, r->top, r->o->run, r->o->skip_bad_rows, &r->d.skipped, err);
     r->progress.total = r->d.texts.n + r->d.n_queries;
-    const aoei_eval_model queries = aoei_eval_model_open(&s, r->o->first);
+    aoei_eval_model queries = aoei_eval_model_open(&s, r->o->first);
     const aoei_eval_model docs = aoei_eval_model_open(&t, r->o->first_docs ? r->o->first_docs : r->o->first);
-    const int rc = aoei_retrieval_lists(r->text, &r->d, &queries, &docs, r->top, &r->progress, err);
+    int rc = aoei_eval_model_set_similarity(&queries, r->o->similarity, err);
+    if (!rc)
+        rc = aoei_retrieval_lists(r->text, &r->d, &queries, &docs, r->top, &r->progress, err);
     aoei_eval_model_close(&s);
     aoei_eval_model_close(&t);
     return rc;

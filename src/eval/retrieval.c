@@ -29,14 +29,16 @@ enum {
 
 /* State of the evaluation of one input. */
 typedef struct search {
-    const aoe_retrieval_options *o; /* options; borrowed */
-    const aoei_retrieval_data *d;   /* texts, queries and relevant texts; borrowed */
-    const aoe_context *ctx;         /* context for computations; borrowed */
-    size_t D;                       /* embedding size */
-    size_t k;                       /* number of nearest texts that the search returns for a query */
-    aoei_arena arena;               /* memory of the tensors below; owned */
-    aoei_tensor texts;   /* [texts, D] embeddings of the texts, normalized to length 1; a zero vector stays zero */
-    aoei_tensor queries; /* [queries, D] embeddings of the queries, normalized to length 1; a zero vector stays zero */
+    const aoe_retrieval_options *o;     /* options; borrowed */
+    const aoei_retrieval_data *d;       /* texts, queries and relevant texts; borrowed */
+    const aoe_context *ctx;             /* context for computations; borrowed */
+    size_t D;                           /* embedding size */
+    aoe_similarity_function similarity; /* similarity by which texts are ranked */
+    size_t k;                           /* number of nearest texts that the search returns for a query */
+    aoei_arena arena;                   /* memory of the tensors below; owned */
+    /* texts [texts, D], queries [queries, D]: embeddings of the texts and of the queries. If the similarity is the
+     * cosine, they are normalized to length 1; a zero vector stays zero */
+    aoei_tensor texts, queries;
     aoei_tensor workspace; /* workspace of aoei_nearest */
     aoei_word_index words; /* words of the texts; owned; empty if options.mode is AOE_RETRIEVAL_DENSE */
     float *host;           /* [EMBED, D] embeddings that one call of embed returns; owned */
@@ -74,6 +76,10 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
                          "options.dense_weight is %g and options.lexical_weight is %g; they must not be negative, and "
                          "one must be positive",
                          o->dense_weight, o->lexical_weight);
+    if (o->mode == AOE_RETRIEVAL_LEXICAL && o->similarity != AOE_SIMILARITY_COSINE)
+        return aoei_fail(err, AOE_EARG,
+                         "options.similarity has no effect in lexical mode, which uses no embeddings; remove it, or "
+                         "set options.mode to dense or hybrid");
     const int rc = aoei_option_group_check(&aoei_retrieval_search_rows, o, AOEI_ALL_METHODS, err);
     return rc ? rc : aoei_option_group_check(&aoei_retrieval_metrics_rows, o, AOEI_ALL_METHODS, err);
 }
@@ -201,7 +207,8 @@ static int embed(search *s, const text_source *x, aoei_tensor to, size_t *trunca
         for (size_t i = 0; i < n; i++)
             *truncated += s->truncated[i];
         aoei_tensor_write(s->ctx, rows, s->host);
-        aoei_l2_normalize(s->ctx, rows);
+        if (s->similarity == AOE_SIMILARITY_COSINE)
+            aoei_l2_normalize(s->ctx, rows);
         rc = aoei_eval_advance(p, n, err);
     }
     return rc;
@@ -254,8 +261,11 @@ static int add_words(search *s, aoei_eval_progress *p, aoe_error *err) {
 static int search_some(search *s, size_t first, size_t n, aoe_error *err) {
     const aoe_retrieval_mode mode = s->o->mode;
     if (mode != AOE_RETRIEVAL_LEXICAL) {
-        const aoei_nearest_job job = {
-            .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .workspace = s->workspace};
+        const aoei_nearest_job job = {.queries = aoei_tensor_rows(s->queries, first, n),
+                                      .texts = s->texts,
+                                      .similarity = s->similarity,
+                                      .k = s->k,
+                                      .workspace = s->workspace};
         aoei_nearest(s->ctx, &job, s->best);
     }
     int rc = 0;
@@ -356,7 +366,7 @@ int aoei_retrieval_lists(uint32_t *list, const aoei_retrieval_data *d, const aoe
     aoe_retrieval_options_defaults(&o);
     o.n_recall = 0;
     o.top = top;
-    search s = {.o = &o, .d = d, .ctx = docs->ctx, .D = docs->dims};
+    search s = {.o = &o, .d = d, .ctx = docs->ctx, .D = docs->dims, .similarity = queries->similarity};
     const text_source texts = texts_of(d, docs), query_source = queries_of(d, queries);
     size_t truncated = 0;
     int rc = check_dims(queries, docs, err);
@@ -376,7 +386,7 @@ int aoei_retrieval_lists(uint32_t *list, const aoei_retrieval_data *d, const aoe
 
 static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries, const aoei_eval_model *docs,
                     const aoe_retrieval_options *o, aoe_retrieval_result *r, aoei_eval_progress *p, aoe_error *err) {
-    search s = {.o = o, .d = d, .ctx = docs->ctx, .D = docs->dims};
+    search s = {.o = o, .d = d, .ctx = docs->ctx, .D = docs->dims, .similarity = queries->similarity};
     *r = (aoe_retrieval_result){.struct_size = sizeof(aoe_retrieval_result)};
     int rc = create(&s, err);
     if (!rc)
@@ -431,10 +441,11 @@ int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths
     AOEI_CHECK(err, e, paths, report);
     AOEI_OPTIONS(aoe_retrieval_options, o, err);
     aoei_embedder_adapter s, t;
-    const aoei_eval_model queries = aoei_eval_model_open(&s, e);
+    aoei_eval_model queries = aoei_eval_model_open(&s, e);
     const aoei_eval_model docs = aoei_eval_model_open(&t, o->doc_embedder ? o->doc_embedder : e);
-    const int rc =
-        aoei_retrieval_run(&queries, o->doc_embedder ? &docs : &queries, paths, n_paths, o, report, user, err);
+    int rc = aoei_eval_model_set_similarity(&queries, o->similarity, err);
+    if (!rc)
+        rc = aoei_retrieval_run(&queries, o->doc_embedder ? &docs : &queries, paths, n_paths, o, report, user, err);
     aoei_eval_model_close(&s);
     aoei_eval_model_close(&t);
     return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates semantic textual similarity: the correlation of the cosines of pairs with gold scores. All inputs are read
- * and checked first. The result of this step is a plan, which has one entry for each row of the report. A row for a
- * table or a subset has its own range in the arrays of cosines and gold scores. The range of a total includes the
- * ranges of several rows. Invariant: rows are in the order of the report, and a total comes after the rows that it
+ * Evaluates semantic textual similarity: the correlation of the similarities of pairs with gold scores. All inputs are
+ * read and checked first. The result of this step is a plan, which has one entry for each row of the report. A row for
+ * a table or a subset has its own range in the arrays of similarities and gold scores. The range of a total includes
+ * the ranges of several rows. Invariant: rows are in the order of the report, and a total comes after the rows that it
  * includes.
  */
 #include "eval/sts.h"
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/path.h"
-#include "eval/cosines.h"
+#include "eval/similarities.h"
 #include "eval/senteval.h"
 #include "stats/correlation.h"
 #include "table/pairs.h"
@@ -30,18 +30,18 @@ typedef struct row {
     aoe_sts_row kind;  /* kind of row: table, subset, folder or total */
     char *name;        /* name of the row in the report; owned */
     aoe_pairs *pairs;  /* pairs of the row; NULL for a total; owned */
-    size_t begin, end; /* the pairs of the row have the indices [begin, end) in plan.cosine and plan.gold */
+    size_t begin, end; /* the pairs of the row have the indices [begin, end) in plan.similarity and plan.gold */
     size_t skipped;    /* number of rows in the input file that are not evaluated */
     size_t empty;      /* number of empty texts in the pairs */
     size_t truncated;  /* number of texts truncated to the maximum length; 0 for totals */
 } row;
 
-/* The rows of the report, and the cosines and gold scores from which the results are computed. */
+/* The rows of the report, and the similarities and gold scores from which the results are computed. */
 typedef struct plan {
-    row *row;              /* [n] rows; owned */
-    size_t n, capacity;    /* used and allocated elements of `row` */
-    size_t total;          /* number of pairs in all tables and subsets */
-    double *cosine, *gold; /* [total] cosine of each pair, and gold score of each pair; owned */
+    row *row;                  /* [n] rows; owned */
+    size_t n, capacity;        /* used and allocated elements of `row` */
+    size_t total;              /* number of pairs in all tables and subsets */
+    double *similarity, *gold; /* [total] similarity of each pair, and gold score of each pair; owned */
 } plan;
 
 /* Appends a row. Its name is "NAME", or "NAME/AFTER_SLASH" if after_slash is not NULL. Takes ownership of pairs, even
@@ -130,14 +130,14 @@ static void plan_free(plan *l) {
         aoe_pairs_free(l->row[i].pairs);
     }
     aoei_free(l->row);
-    aoei_free(l->cosine);
+    aoei_free(l->similarity);
     aoei_free(l->gold);
 }
 
 static int create_arrays(plan *l, aoe_error *err) {
-    l->cosine = aoei_malloc_array(l->total, sizeof *l->cosine);
+    l->similarity = aoei_malloc_array(l->total, sizeof *l->similarity);
     l->gold = aoei_malloc_array(l->total, sizeof *l->gold);
-    if (l->cosine && l->gold)
+    if (l->similarity && l->gold)
         return 0;
     aoei_fail_nomem(err, l->total * sizeof *l->gold);
     return AOE_ENOMEM;
@@ -179,15 +179,15 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
                                .skipped = r->skipped,
                                .empty = r->empty,
                                .truncated = truncated_of(l, r)};
-    return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson,
-                          err);
+    return aoei_correlate(l->similarity + r->begin, l->gold + r->begin, result->pairs, &result->spearman,
+                          &result->pearson, err);
 }
 
-/* Computes the cosines of a row and copies its gold scores to the plan. Then frees the pairs of the row. */
+/* Computes the similarities of a row and copies its gold scores to the plan. Then frees the pairs of the row. */
 static int evaluate(plan *l, row *r, const aoei_eval_model *e, aoei_eval_progress *p, aoe_error *err) {
     for (size_t k = r->begin; k < r->end; k++)
         l->gold[k] = aoe_pairs_label(r->pairs, k - r->begin);
-    int rc = aoei_pairs_cosines(e, r->pairs, l->cosine + r->begin, &r->truncated, p, err);
+    int rc = aoei_pairs_similarities(e, r->pairs, l->similarity + r->begin, &r->truncated, p, err);
     aoe_pairs_free(r->pairs);
     r->pairs = NULL;
     return rc;
@@ -205,7 +205,7 @@ int aoei_sts_run(const aoei_eval_model *e, const char *const *paths, size_t n_pa
             rc = evaluate(&l, r, e, &p, err);
         if (!rc)
             rc = score(&l, r, &result, err);
-        result.cosine = l.cosine + r->begin;
+        result.cosine = l.similarity + r->begin;
         result.gold = l.gold + r->begin;
         if (!rc && report)
             report(user, &result);
@@ -226,7 +226,7 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
     for (size_t i = 0; !rc && i < r.end; i++)
         l.gold[i] = aoe_pairs_label(p, i);
     if (!rc)
-        rc = aoei_pairs_cosines(e, p, l.cosine, &r.truncated, NULL, err);
+        rc = aoei_pairs_similarities(e, p, l.similarity, &r.truncated, NULL, err);
     if (!rc)
         rc = score(&l, &r, result, err);
     if (rc)
@@ -269,7 +269,9 @@ int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, cons
     AOEI_OPTIONS(aoe_sts_options, o, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
-    int rc = aoei_sts_run(&model, paths, n_paths, o, report, user, err);
+    int rc = aoei_eval_model_set_similarity(&model, o->similarity, err);
+    if (!rc)
+        rc = aoei_sts_run(&model, paths, n_paths, o, report, user, err);
     aoei_eval_model_close(&s);
     return rc;
 }

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "stats/correlation.h"
-#include "eval/cosines.h"
+#include "eval/similarities.h"
 #include "eval/senteval.h"
 #include "eval/suite_sets.h"
 
@@ -36,9 +36,10 @@ typedef struct set {
 
 /* State of aoei_suite_run. */
 typedef struct run {
-    const aoei_eval_model *e; /* model that is evaluated; borrowed */
-    set set[AOEI_SUITE_SETS]; /* test sets */
-    double *cosine, *gold; /* [pairs of the largest set] cosine and gold score of each pair of the current set; owned */
+    const aoei_eval_model *e;  /* model that is evaluated; borrowed */
+    set set[AOEI_SUITE_SETS];  /* test sets */
+    double *similarity, *gold; /* [pairs of the largest set] similarity and gold score of each pair of the current set;
+                                  owned */
     aoei_eval_progress progress; /* progress, counted in pairs */
     aoe_suite_fn report;         /* callback that receives each result; may be NULL */
     void *user;                  /* first argument of report */
@@ -120,9 +121,9 @@ static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad
                        dirs[0]);
     if (rc)
         return rc;
-    r->cosine = aoei_malloc_array(max_pairs, sizeof *r->cosine);
+    r->similarity = aoei_malloc_array(max_pairs, sizeof *r->similarity);
     r->gold = aoei_malloc_array(max_pairs, sizeof *r->gold);
-    return r->cosine && r->gold ? 0 : aoei_fail_nomem(err, max_pairs * sizeof *r->gold);
+    return r->similarity && r->gold ? 0 : aoei_fail_nomem(err, max_pairs * sizeof *r->gold);
 }
 
 static void run_free(run *r) {
@@ -131,7 +132,7 @@ static void run_free(run *r) {
         for (size_t k = 0; k < AOEI_SUITE_PARTS; k++)
             aoe_pairs_free(r->set[i].part[k]);
     }
-    aoei_free(r->cosine);
+    aoei_free(r->similarity);
     aoei_free(r->gold);
 }
 
@@ -142,11 +143,11 @@ static void report_row(const run *r, const aoe_suite_result *result) {
         r->report(r->user, result);
 }
 
-/* Evaluates part k of a set. first: index in r->cosine and r->gold of the first pair of the part. */
+/* Evaluates part k of a set. first: index in r->similarity and r->gold of the first pair of the part. */
 static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_result *result, aoe_error *err) {
     const aoe_pairs *p = s->part[k];
     const size_t n = aoe_pairs_count(p);
-    double *cosine = r->cosine + first, *gold = r->gold + first;
+    double *similarity = r->similarity + first, *gold = r->gold + first;
     snprintf(r->name, sizeof r->name, "%s/%s", s->info->name, s->info->n ? s->info->part[k].name : "");
     *result = (aoe_suite_result){.struct_size = sizeof(aoe_suite_result),
                                  .row = AOE_SUITE_SUBSET,
@@ -158,9 +159,9 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
                                  .empty = aoei_pairs_empty(p)};
     for (size_t i = 0; i < n; i++)
         gold[i] = aoe_pairs_label(p, i);
-    int rc = aoei_pairs_cosines(r->e, p, cosine, &result->truncated, &r->progress, err);
+    int rc = aoei_pairs_similarities(r->e, p, similarity, &result->truncated, &r->progress, err);
     if (!rc)
-        rc = aoei_correlate(cosine, gold, n, &result->spearman[0], &result->pearson[0], err);
+        rc = aoei_correlate(similarity, gold, n, &result->spearman[0], &result->pearson[0], err);
     for (int setting = 1; !rc && setting < AOE_SETTING_COUNT; setting++) {
         result->spearman[setting] = result->spearman[0];
         result->pearson[setting] = result->pearson[0];
@@ -200,7 +201,7 @@ static int score_set(run *r, const set *s, aoe_error *err) {
             add_part(&total, &part);
     }
     if (!rc && s->n)
-        rc = aoei_correlate(r->cosine, r->gold, s->pairs, &total.spearman[0], &total.pearson[0], err);
+        rc = aoei_correlate(r->similarity, r->gold, s->pairs, &total.spearman[0], &total.pearson[0], err);
     if (rc)
         return rc;
     for (int k = 0; s->n && k < AOE_SETTING_COUNT; k++) {
@@ -249,7 +250,9 @@ int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, cons
     AOEI_OPTIONS(aoe_suite_options, o, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
-    int rc = aoei_suite_run(&model, dirs, n_dirs, o, report, user, err);
+    int rc = aoei_eval_model_set_similarity(&model, o->similarity, err);
+    if (!rc)
+        rc = aoei_suite_run(&model, dirs, n_dirs, o, report, user, err);
     aoei_eval_model_close(&s);
     return rc;
 }

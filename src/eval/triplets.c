@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates triplets: computes the fraction of triplets in which the cosine of query and positive is higher than the
- * cosine of query and negative. A row with several negatives contains one triplet for each of them. A row is evaluated
- * as pairs: (query, positive), followed by (query, negative) for each negative. Every text is embedded once.
+ * Evaluates triplets: computes the fraction of triplets in which the similarity of query and positive is higher
+ * than the similarity of query and negative. A row with several negatives contains one triplet for each of them. A row
+ * is evaluated as pairs: (query, positive), followed by (query, negative) for each negative. Every text is embedded
+ * once.
  */
 #include "eval/triplets.h"
 
@@ -14,7 +15,7 @@
 #include "base/path.h"
 #include "table/columns.h"
 #include "table/examples.h"
-#include "eval/cosines.h"
+#include "eval/similarities.h"
 
 /* A table that is evaluated. */
 typedef struct input {
@@ -62,8 +63,8 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return aoei_text_pairs_check(e, &pairs, err);
 }
 
-/* cosine: [n, roles - 1] cosines of each query with its positive and then with its negatives */
-static void compute_metrics(aoe_triplet_result *r, const input *in, const double *cosine) {
+/* similarity: [n, roles - 1] similarities of each query with its positive and then with its negatives */
+static void compute_metrics(aoe_triplet_result *r, const input *in, const double *similarity) {
     const aoei_examples *x = &in->examples;
     *r = (aoe_triplet_result){.struct_size = sizeof(aoe_triplet_result),
                               .name = in->name,
@@ -73,7 +74,7 @@ static void compute_metrics(aoe_triplet_result *r, const input *in, const double
         r->empty += (size_t)aoei_text_is_empty(x->text[i]);
     size_t correct = 0, ties = 0;
     for (size_t i = 0; i < x->n; i++) {
-        const double *row = cosine + i * (x->roles - 1);
+        const double *row = similarity + i * (x->roles - 1);
         for (size_t k = 1; k + 1 < x->roles; k++) {
             correct += row[0] > row[k];
             ties += row[0] == row[k];
@@ -90,15 +91,15 @@ static void compute_metrics(aoe_triplet_result *r, const input *in, const double
 static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_result *r, aoei_eval_progress *p,
                     aoe_error *err) {
     const aoei_text_pairs pairs = pairs_of(&in->examples);
-    double *cosine = aoei_malloc_array(pairs.n, sizeof *cosine);
-    if (!cosine)
-        return aoei_fail_nomem(err, pairs.n * sizeof *cosine);
+    double *similarity = aoei_malloc_array(pairs.n, sizeof *similarity);
+    if (!similarity)
+        return aoei_fail_nomem(err, pairs.n * sizeof *similarity);
     size_t truncated;
-    const int rc = aoei_cosines(e, &pairs, cosine, &truncated, p, err);
+    const int rc = aoei_similarities(e, &pairs, similarity, &truncated, p, err);
     if (!rc)
-        compute_metrics(r, in, cosine);
+        compute_metrics(r, in, similarity);
     r->truncated = truncated;
-    aoei_free(cosine);
+    aoei_free(similarity);
     return rc;
 }
 
@@ -140,7 +141,9 @@ int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t n_paths,
     AOEI_OPTIONS(aoe_triplet_options, o, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
-    int rc = aoei_triplets_run(&model, paths, n_paths, o, report, user, err);
+    int rc = aoei_eval_model_set_similarity(&model, o->similarity, err);
+    if (!rc)
+        rc = aoei_triplets_run(&model, paths, n_paths, o, report, user, err);
     aoei_eval_model_close(&s);
     return rc;
 }

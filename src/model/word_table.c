@@ -27,7 +27,7 @@ static void reset_settings(aoei_settings *s, aoe_pooling pooling, int keep_promp
     s->pooling_from = "method";
     s->normalize = s->bidirectional = s->exclude_prompt = s->subtract_empty_prompt = 0;
     s->truncate_dim = 0;
-    s->similarity = AOEI_SIMILARITY_COSINE;
+    s->similarity = AOE_SIMILARITY_COSINE;
 }
 
 int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, int keep_prompt, aoe_error *err) {

@@ -227,9 +227,12 @@ size_t aoei_settings_dims(const aoei_settings *s, size_t n) {
     return s->truncate_dim && s->truncate_dim < n ? s->truncate_dim : n;
 }
 
-static const char *const similarities[AOEI_SIMILARITY_COUNT] = {"cosine", "dot", "euclidean", "manhattan"};
+static const char *const similarities[AOE_SIMILARITY_COUNT] = {[AOE_SIMILARITY_COSINE] = "cosine",
+                                                               [AOE_SIMILARITY_DOT] = "dot",
+                                                               [AOE_SIMILARITY_EUCLIDEAN] = "euclidean",
+                                                               [AOE_SIMILARITY_MANHATTAN] = "manhattan"};
 
-const char *aoei_similarity_name(aoei_similarity similarity) {
+const char *aoei_similarity_name(aoe_similarity_function similarity) {
     return similarities[similarity];
 }
 
@@ -244,9 +247,9 @@ int aoei_partial_settings_read_output(aoei_partial_settings *s, const json_t *co
     if (!dims)
         return aoei_fail(err, AOE_EFORMAT, "%s: truncate_dim is 0, but must be at least 1; correct or remove the value",
                          file);
-    while (name && similarity < AOEI_SIMILARITY_COUNT && strcmp(similarities[similarity], name) != 0)
+    while (name && similarity < AOE_SIMILARITY_COUNT && strcmp(similarities[similarity], name) != 0)
         similarity++;
-    if (similarity == AOEI_SIMILARITY_COUNT)
+    if (similarity == AOE_SIMILARITY_COUNT)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: %s '%s' is not supported (supported: cosine, dot, euclidean, manhattan); correct or remove the value",

@@ -13,16 +13,6 @@
             */
 #define AOEI_PLACEHOLDER "{text}" /* in a prompt template, this placeholder is replaced by the text */
 
-/* Similarity of two embeddings, the key similarity_fn_name of sentence-transformers. aoe computes cosine
- * similarities. */
-typedef enum aoei_similarity {
-    AOEI_SIMILARITY_COSINE,
-    AOEI_SIMILARITY_DOT,
-    AOEI_SIMILARITY_EUCLIDEAN,
-    AOEI_SIMILARITY_MANHATTAN,
-    AOEI_SIMILARITY_COUNT
-} aoei_similarity;
-
 /* Module between the encoder and the pooling (modeldir/token_module.h). */
 typedef enum aoei_token_module {
     AOEI_TOKEN_MODULE_NONE,
@@ -60,7 +50,8 @@ typedef struct aoei_settings {
     size_t truncate_dim;       /* number of components to which embeddings are truncated after all modules and after the
                                   normalization; 0: embeddings are not truncated */
     int unit_truncated; /* 1: truncated embeddings are normalized again, because the caller requested normalization */
-    aoei_similarity similarity; /* similarity for which the model was trained */
+    aoe_similarity_function similarity; /* similarity for which the model was trained: the key similarity_fn_name of
+                                           sentence-transformers */
     /* chat template with which texts are rendered: JSON object with the keys "format" and "options"
        (tokenizer/chat_encode.h); owned; NULL: texts are not rendered */
     json_t *chat;
@@ -85,7 +76,7 @@ typedef struct aoei_partial_settings {
     int include_prompt;        /* 0: the pooling excludes the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
     int subtract_empty_prompt; /* see aoei_settings; 0 if it is not set */
     size_t truncate_dim;       /* see aoei_settings; AOE_AUTO: not set */
-    int similarity;            /* value of aoei_similarity; AOE_AUTO: not set */
+    int similarity;            /* value of aoe_similarity_function; AOE_AUTO: not set */
     json_t *chat;              /* see aoei_settings; NULL: not set; owned */
     int skip_modules; /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */
 } aoei_partial_settings;
@@ -109,7 +100,7 @@ enum { AOEI_MODULE_FOLDER_SIZE = 32 };     /* size of the buffer for the name of
 /* Returns the embedding size of a model whose last module has n outputs. */
 size_t aoei_settings_dims(const aoei_settings *s, size_t n);
 /* Returns the name of a similarity in similarity_fn_name, such as "cosine". */
-const char *aoei_similarity_name(aoei_similarity similarity);
+const char *aoei_similarity_name(aoe_similarity_function similarity);
 /* Returns the number of modules between the pooling and the normalization. */
 size_t aoei_settings_module_count(const aoei_settings *s);
 /* Writes to `name` the name of the folder to which module i of a model with these settings is written, and returns

@@ -299,7 +299,7 @@ static int add_optional(json_t *root, const aoei_settings *s) {
                    (s->subtract_empty_prompt && json_object_set_new(root, "subtract_empty_prompt", json_true())) ||
                    (s->truncate_dim &&
                     json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||
-                   (s->similarity != AOEI_SIMILARITY_COSINE &&
+                   (s->similarity != AOE_SIMILARITY_COSINE &&
                     json_object_set_new(root, "similarity", json_string(aoei_similarity_name(s->similarity)))) ||
                    (s->chat && json_object_set(root, "chat_template", s->chat)) ||
                    (s->bidirectional &&

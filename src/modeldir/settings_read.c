@@ -166,7 +166,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, aoei_model_dir dir, co
         .truncate_dim = st.truncate_dim != AOE_AUTO ? st.truncate_dim : 0,
         .unit_truncated = o->normalize == 1,
         .chat = st.chat,
-        .similarity = st.similarity != AOE_AUTO ? (aoei_similarity)st.similarity : AOEI_SIMILARITY_COSINE,
+        .similarity = st.similarity != AOE_AUTO ? (aoe_similarity_function)st.similarity : AOE_SIMILARITY_COSINE,
     };
     return 0;
 fail:

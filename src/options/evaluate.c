@@ -68,13 +68,14 @@ static const aoei_option retrieval_metrics_rows[] = {
 };
 
 static const aoei_option retrieval_search_rows[] = {
+    AOEI_ROW_SIMILARITY("similarity of embeddings by which texts are ranked", RETRIEVAL(similarity)),
     {.name = "mode",
      .kind = AOEI_OPTION_CHOICE,
      RETRIEVAL(mode),
      .choices = AOEI_CHOICES("dense", "lexical", "hybrid"),
      .noun = "mode",
-     .help = "ranking of the texts: dense (cosine of embeddings), lexical (BM25 of words, without the model) or hybrid "
-             "(reciprocal rank fusion of both, as in aoe search)"},
+     .help = "ranking of the texts: dense (--similarity of embeddings), lexical (BM25 of words, without the model) or "
+             "hybrid (reciprocal rank fusion of both, as in aoe search)"},
     {.name = "weights",
      .kind = AOEI_OPTION_NAMED,
      .value = "DENSE,LEXICAL",
@@ -116,6 +117,7 @@ static const aoei_option retrieval_input_rows[] = {
 #define RERANK(field) AOEI_AT(aoe_rerank_options, field)
 
 static const aoei_option rerank_lists_rows[] = {
+    AOEI_ROW_SIMILARITY("for --first: similarity of embeddings by which documents are ranked", RERANK(similarity)),
     {.name = "run",
      .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
@@ -151,7 +153,8 @@ static const aoei_option rerank_input_rows[] = {
     AOEI_ROW_SKIP_BAD_ROWS(RERANK(skip_bad_rows)),
 };
 
-#define BINARY(field) AOEI_AT(aoe_binary_options, field)
+#define SIMILARITY_HELP "similarity of two embeddings"
+#define BINARY(field)   AOEI_AT(aoe_binary_options, field)
 
 static const aoei_option binary_classes_rows[] = {
     {.name = "positive-from",
@@ -163,7 +166,20 @@ static const aoei_option binary_classes_rows[] = {
      .fallback = "1; without this option, all labels must be 0 or 1"},
 };
 
+/* The similarity of the evaluations of pairs. */
+static const aoei_option sts_similarity_rows[] = {
+    AOEI_ROW_SIMILARITY(SIMILARITY_HELP, AOEI_AT(aoe_sts_options, similarity)),
+};
+
+static const aoei_option binary_similarity_rows[] = {
+    AOEI_ROW_SIMILARITY(SIMILARITY_HELP, BINARY(similarity)),
+};
+
 #define TRIPLETS(field) AOEI_AT(aoe_triplet_options, field)
+
+static const aoei_option triplet_similarity_rows[] = {
+    AOEI_ROW_SIMILARITY(SIMILARITY_HELP, TRIPLETS(similarity)),
+};
 
 /* Table options for triplets. Options for labels are missing, because triplets have no labels. */
 static const aoei_option triplet_rows[] = {
@@ -203,6 +219,7 @@ static const aoei_option bench_rows[] = {
 #define SUITE(field) AOEI_AT(aoe_suite_options, field)
 
 static const aoei_option suite_rows[] = {
+    AOEI_ROW_SIMILARITY(SIMILARITY_HELP, SUITE(similarity)),
     AOEI_ROW_SKIP_BAD_ROWS(SUITE(skip_bad_rows)),
 };
 
@@ -214,6 +231,11 @@ const aoei_option_group aoei_rerank_lists_rows = AOEI_GROUP("lists", aoe_rerank_
 const aoei_option_group aoei_rerank_output_rows = AOEI_GROUP("output", aoe_rerank_options, rerank_output_rows);
 const aoei_option_group aoei_rerank_input_rows = AOEI_GROUP("input", aoe_rerank_options, rerank_input_rows);
 const aoei_option_group aoei_binary_classes_rows = AOEI_GROUP("classes", aoe_binary_options, binary_classes_rows);
+const aoei_option_group aoei_sts_similarity_rows = AOEI_GROUP("similarity", aoe_sts_options, sts_similarity_rows);
+const aoei_option_group aoei_binary_similarity_rows =
+    AOEI_GROUP("similarity", aoe_binary_options, binary_similarity_rows);
+const aoei_option_group aoei_triplet_similarity_rows =
+    AOEI_GROUP("similarity", aoe_triplet_options, triplet_similarity_rows);
 const aoei_option_group aoei_suite_rows = AOEI_GROUP("suite", aoe_suite_options, suite_rows);
 const aoei_option_group aoei_triplets_rows = AOEI_GROUP("tables", aoe_triplet_options, triplet_rows);
 const aoei_option_group aoei_bench_rows = AOEI_GROUP("measurement", aoe_bench_options, bench_rows);

@@ -6,6 +6,8 @@
 
 #include "options/option.h"
 
+/* NULL-terminated list of the names of the values of aoe_similarity_function */
+extern const char *const aoei_similarity_names[];
 /* NULL-terminated lists of the names of the values of aoe_dtype, aoe_layer_prior, aoe_distill and aoe_teacher_map. */
 extern const char *const aoei_dtype_names[], *const aoei_layer_prior_names[], *const aoei_distill_names[],
                                                                                   *const aoei_teacher_map_names[];
@@ -93,6 +95,12 @@ extern const char *const aoei_dtype_names[], *const aoei_layer_prior_names[], *c
             "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring "   \
             "white space "                                                                                             \
             "and case) or letters (same letters and digits, ignoring case)"                                            \
+    }
+#define AOEI_ROW_SIMILARITY(about, ...)                                                                                \
+    {                                                                                                                  \
+        .name = "similarity", .kind = AOEI_OPTION_CHOICE, __VA_ARGS__, .choices = aoei_similarity_names,               \
+        .noun = "similarity",                                                                                          \
+        .help = about ": cosine, dot (inner product), or minus the euclidean or the manhattan distance"                \
     }
 #define AOEI_ROW_STORAGE(flag, target, about, usual)                                                                   \
     {                                                                                                                  \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are computed by one matmul. Then
- * the row of scores of each query is scanned. A heap contains the k best texts of the query that have been found up to
- * now. The root of the heap is the worst of these texts. Texts are scanned in ascending order, so a text replaces the
- * root only if its score is higher than the score of the root.
+ * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are computed by one matmul, or
+ * one by one if they are distances. Then the row of scores of each query is scanned. A heap contains the k best texts
+ * of the query that have been found up to now. The root of the heap is the worst of these texts. Texts are scanned in
+ * ascending order, so a text replaces the root only if its score is higher than the score of the root.
  */
 #include "vectors/nearest.h"
 #include "base/alloc.h"
@@ -12,6 +12,7 @@
 
 #include "nn/linear.h"
 #include "nn/pooling.h"
+#include "vectors/similarity.h"
 
 #include <assert.h>
 #include <math.h>
@@ -29,6 +30,12 @@ typedef struct scan {
     aoei_tensor scores;             /* [rows, texts] scores of the queries and texts of the block */
     size_t first_query, first_text; /* index of the first query of the block; index of the first text of the block */
 } scan;
+
+/* A block whose scores are distances. */
+typedef struct distances {
+    aoe_similarity_function similarity;
+    aoei_tensor queries, texts, scores; /* queries [Q, D], texts [N, D], scores [Q, N] */
+} distances;
 
 /* Returns 1 if any of score[LANES] is above `limit`. */
 static int any_above(const float *score, float limit) {
@@ -55,6 +62,29 @@ static void scan_row(const scan *s, size_t row) {
     }
 }
 
+/* Computes the distances of ROWS queries of the block. */
+static void distance_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const distances *d = arg;
+    const size_t first = task * ROWS, end = d->queries.rows - first < ROWS ? d->queries.rows : first + ROWS;
+    for (size_t row = first; row < end; row++)
+        for (size_t text = 0; text < d->texts.rows; text++)
+            *(float *)aoei_tensor_at(d->scores, row, text) = (float)aoei_similarity_value(
+                d->similarity, aoei_tensor_at(d->queries, row, 0), aoei_tensor_at(d->texts, text, 0), d->texts.cols);
+}
+
+/* Computes the scores of a block. workspace: at least aoei_linear_workspace bytes. */
+static void compute_scores(const aoe_context *ctx, aoe_similarity_function similarity, aoei_tensor queries,
+                           aoei_tensor texts, aoei_tensor scores, aoei_tensor workspace) {
+    if (similarity == AOE_SIMILARITY_COSINE || similarity == AOE_SIMILARITY_DOT) {
+        const aoei_linear_epilogue e = {.workspace = workspace};
+        aoei_linear_forward(ctx, scores, queries, texts, (aoei_tensor){0}, &e);
+    } else {
+        distances d = {similarity, queries, texts, scores};
+        aoei_parallel_for(ctx->pool, (queries.rows + ROWS - 1) / ROWS, distance_task, &d);
+    }
+}
+
 /* Scans the scores of ROWS queries of the block. */
 static void scan_task(void *arg, size_t task, size_t worker) {
     (void)worker;
@@ -75,10 +105,9 @@ void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighb
             const size_t n_scores = queries.rows * texts.rows;
             scan s = {.j = j, .best = best + q * j->k, .first_query = q, .first_text = t};
             s.scores = aoei_tensor_slice(j->workspace, 0, queries.rows, texts.rows);
-            const aoei_linear_epilogue e = {.workspace =
-                                                aoei_tensor_slice(j->workspace, (n_scores + 15) / 16 * 16, 1,
-                                                                  j->workspace.cols - (n_scores + 15) / 16 * 16)};
-            aoei_linear_forward(ctx, s.scores, queries, texts, (aoei_tensor){0}, &e);
+            const size_t used = (n_scores + 15) / 16 * 16;
+            compute_scores(ctx, j->similarity, queries, texts, s.scores,
+                           aoei_tensor_slice(j->workspace, used, 1, j->workspace.cols - used));
             aoei_parallel_for(ctx->pool, (queries.rows + ROWS - 1) / ROWS, scan_task, &s);
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Exact nearest-neighbor search: for each query, finds the k texts with the largest inner product. Scores are computed
- * and scanned in blocks, so the workspace has a limited size even if there are many texts. If scores are equal, the
- * text with the lower row index ranks first. Results depend neither on the number of threads nor on block boundaries.
- * Vectors are not normalized; to rank by cosine, pass unit vectors.
+ * Exact nearest-neighbor search: for each query, finds the k texts with the largest inner product, or with the smallest
+ * distance. Scores are computed and scanned in blocks, so the workspace has a limited size even if there are many
+ * texts. If scores are equal, the text with the lower row index ranks first. Results depend neither on the number of
+ * threads nor on block boundaries. Vectors are not normalized; to rank by cosine, pass unit vectors.
  */
 #pragma once
 
@@ -17,9 +17,12 @@
 typedef int (*aoei_nearest_skip_fn)(const void *user, size_t query, uint32_t text);
 
 typedef struct aoei_nearest_job {
-    aoei_tensor queries;       /* [Q, D] float32 */
-    aoei_tensor texts;         /* [N, D] float32, with N < 2^32 - 1 */
-    size_t k;                  /* number of neighbors per query */
+    aoei_tensor queries; /* [Q, D] float32 */
+    aoei_tensor texts;   /* [N, D] float32, with N < 2^32 - 1 */
+    size_t k;            /* number of neighbors per query */
+    /* AOE_SIMILARITY_COSINE (0) and AOE_SIMILARITY_DOT: the scores are the inner products. Otherwise, they are the
+     * values of the similarity, which take much more time, because they are not computed by a matmul */
+    aoe_similarity_function similarity;
     aoei_nearest_skip_fn skip; /* filter of texts; NULL: no filter */
     const void *user;          /* first argument of skip */
     aoei_tensor workspace;     /* workspace of aoei_nearest_workspace bytes */

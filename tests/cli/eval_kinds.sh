@@ -65,6 +65,14 @@ fails "$AOE" eval retrieval -m model beir --split dev
 fails "$AOE" eval retrieval -m model beir --split train
 fails "$AOE" eval retrieval -m model graded.tsv
 
+# ---- similarities
+for similarity in cosine dot euclidean manhattan; do
+    eval_ triplets triplets.tsv --similarity "$similarity" --json | sed 's/\(\.[0-9]\{9\}\)[0-9]*/\1/g'
+    eval_ retrieval captions.tsv --query all --similarity "$similarity" --json | grep -o '"similarity":[^,]*' || true
+done
+"$AOE" eval sts -m model mrpc.tsv --similarity maxsim || echo "exit code $?"
+fails "$AOE" eval retrieval -m model beir --mode lexical --similarity dot
+
 # ---- suite
 subset() { # subset YEAR NAME SCORES: writes a data set of four pairs; an empty line of SCORES is a pair without a score
     mkdir -p "data/STS/STS$1-en-test"

@@ -150,6 +150,60 @@ static void test_triplets_by_hand(void **state) {
     free(path);
 }
 
+/* Tests the other similarities. The mean score of the positives is that of the angles 10, 40, 5 and 0, and the accuracy
+ * by distance is that by cosine, because all vectors have unit length. */
+static void test_triplets_by_similarity(void **state) {
+    (void)state;
+    char *path = test_write_text(test_dir, "triplets.tsv",
+                                 "premise\tentailment\tcontradiction\n0\t10\t20\n0\t40\t30\n0\t5\t5\n7\t7\t\n");
+    const char *const paths[] = {path};
+    const aoe_triplet_options o = {.struct_size = sizeof(aoe_triplet_options)};
+    const double angle[] = {10, 40, 5};
+    for (int f = 0; f < AOE_SIMILARITY_COUNT; f++) {
+        circle c = {.specials = 2, .similarity = (aoe_similarity_function)f};
+        reports r;
+        assert_int_equal(run_triplets(&r, &c, paths, 1, &o, NULL), 0);
+        near(r.triplets[0].accuracy, 0.5, "accuracy");
+        double positive = f <= AOE_SIMILARITY_DOT ? 1 : 0;
+        for (size_t i = 0; i < 3; i++) {
+            const double a = angle[i] * CIRCLE_RADIANS;
+            positive += f == AOE_SIMILARITY_EUCLIDEAN   ? -2 * sin(a / 2)
+                        : f == AOE_SIMILARITY_MANHATTAN ? cos(a) - 1 - sin(a)
+                                                        : cos(a);
+        }
+        near(r.triplets[0].positive_score, positive / 4, "positive");
+    }
+    free(path);
+}
+
+static int score_nothing(void *user, const aoe_text *first, const aoe_text *second, size_t n, double *scores,
+                         uint8_t *truncated, size_t *failed, aoe_error *err) {
+    (void)user;
+    (void)first;
+    (void)second;
+    (void)n;
+    (void)scores;
+    (void)truncated;
+    (void)failed;
+    (void)err;
+    return 0;
+}
+
+static void test_set_similarity(void **state) {
+    (void)state;
+    circle c = {0};
+    aoei_eval_model e = circle_encoder(&c);
+    aoe_error err = {0};
+    assert_int_equal(aoei_eval_model_set_similarity(&e, AOE_SIMILARITY_MANHATTAN, &err), 0);
+    assert_int_equal(e.similarity, AOE_SIMILARITY_MANHATTAN);
+    assert_int_equal(aoei_eval_model_set_similarity(&e, AOE_SIMILARITY_COUNT, &err), AOE_EARG);
+    assert_string_equal(err.message, "options.similarity is 4, which is no aoe_similarity_function");
+    e.score = score_nothing;
+    assert_int_equal(aoei_eval_model_set_similarity(&e, AOE_SIMILARITY_DOT, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "the model is a cross-encoder"));
+    assert_int_equal(aoei_eval_model_set_similarity(&e, AOE_SIMILARITY_COSINE, &err), 0);
+}
+
 static int stop_at_once(void *user, size_t done, size_t total) {
     *(size_t *)user = done * 100 + total;
     return 1;
@@ -192,10 +246,9 @@ static void test_triplet_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs_by_hand),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_triplets_by_hand),
-        cmocka_unit_test(test_triplet_errors),
+        cmocka_unit_test(test_pairs_by_hand),    cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_triplets_by_hand), cmocka_unit_test(test_triplets_by_similarity),
+        cmocka_unit_test(test_set_similarity),   cmocka_unit_test(test_triplet_errors),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -45,7 +45,7 @@ static int tear_down(void **state) {
 }
 
 static int run(reports *r, const char *path, const aoe_retrieval_options *o, aoe_error *err) {
-    circle c = {.specials = 1, .ctx = context};
+    circle c = {.specials = 1, .ctx = context, .similarity = o->similarity};
     const aoei_eval_model e = circle_encoder(&c);
     *r = (reports){0};
     return aoei_retrieval_run(&e, &e, &path, 1, o, collect, r, err);
@@ -105,6 +105,28 @@ static void test_groups_by_hand(void **state) {
     assert_near(r.result[0].recall[0], (1.0 / 3 + 1.0 / 3 + 0.5) / 3, "recall at 1");
     assert_near(r.result[0].mrr, 1, "MRR");
     assert_near(r.result[0].ndcg, (1 + 1 + 1 / (1 + 1 / log2(3))) / 3, "nDCG");
+    free(path);
+}
+
+/* Tests the similarities. The text with the smallest angle to the query 20 is 58, and the text with the smallest
+ * Manhattan distance is -20, whose vector differs in one component only. */
+static void test_similarities(void **state) {
+    (void)state;
+    char *path = test_write_text(test_dir, "similarities.csv", "group,text\nx,20\nx,-20\ny,58\n");
+    aoe_retrieval_options o;
+    reports r;
+    aoe_error err;
+    aoe_retrieval_options_defaults(&o);
+    o.query = AOE_QUERY_FIRST;
+    for (int f = 0; f < AOE_SIMILARITY_COUNT; f++) {
+        o.similarity = (aoe_similarity_function)f;
+        assert_int_equal(run(&r, path, &o, NULL), 0);
+        assert_int_equal(r.result[0].queries, 1);
+        assert_near(r.result[0].mrr, f == AOE_SIMILARITY_MANHATTAN ? 1 : 0.5, "MRR");
+    }
+    o.mode = AOE_RETRIEVAL_LEXICAL;
+    assert_int_equal(run(&r, path, &o, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.similarity has no effect in lexical mode"));
     free(path);
 }
 
@@ -567,12 +589,13 @@ static void test_cancelling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups_by_hand), cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_random_queries), cmocka_unit_test(test_random_groups),
-        cmocka_unit_test(test_two_encoders),   cmocka_unit_test(test_beir_by_hand),
-        cmocka_unit_test(test_modes),          cmocka_unit_test(test_odd_beir),
-        cmocka_unit_test(test_beir_errors),    cmocka_unit_test(test_group_errors),
-        cmocka_unit_test(test_cancelling),     cmocka_unit_test(test_trec_qrels),
+        cmocka_unit_test(test_groups_by_hand), cmocka_unit_test(test_similarities),
+        cmocka_unit_test(test_ties),           cmocka_unit_test(test_random_queries),
+        cmocka_unit_test(test_random_groups),  cmocka_unit_test(test_two_encoders),
+        cmocka_unit_test(test_beir_by_hand),   cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_odd_beir),       cmocka_unit_test(test_beir_errors),
+        cmocka_unit_test(test_group_errors),   cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_trec_qrels),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * covers: eval/cosines eval/eval_model eval/senteval
+ * covers: eval/similarities eval/eval_model eval/senteval
  * Tests the STS evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees, so
  * that every cosine is known. Other tests cover the folders of SentEval: which files and lines are read, skipped or
  * rejected.

@@ -3,7 +3,6 @@
 import csv
 import json
 import pathlib
-import shutil
 import subprocess
 
 import numpy as np
@@ -307,38 +306,84 @@ def test_ctrl_c(model, pairs, monkeypatch):
         aoe.evaluate_sts(model, pairs[0])
 
 
-@pytest.mark.parametrize("name", ["euclidean", "manhattan", "dot"])
-def test_other_similarities_are_not_replaced_silently(name, tmp_path, model, pairs):
-    """All evaluations use the cosine. Normalized embeddings have the same dot products."""
+@pytest.fixture
+def unscaled(tmp_path, model):
+    """Writes the default model without normalization, and with a similarity, to a directory."""
+    def write(name=None, normalize=False):
+        folder = tmp_path / f"{name}-{normalize}"
+        model.save_pretrained(folder)
+        settings = json.loads((folder / "aoe.json").read_text()) if (folder / "aoe.json").exists() else {}
+        settings.update({"normalize": normalize}, **({"similarity": name} if name else {}))
+        (folder / "aoe.json").write_text(json.dumps(settings))
+        return folder
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan"])
+def test_similarities(name, unscaled, pairs):
+    """All evaluations use the similarity of the model, and the option similarity; compared with numpy."""
     path, rows = pairs
-    triplets = [(a, b, "another text") for a, b, _ in rows[:3]]
-    plain = tmp_path / "plain"  # a model without normalization
-    model.save_pretrained(plain)
-    settings = json.loads((plain / "aoe.json").read_text()) if (plain / "aoe.json").exists() else {}
-    (plain / "aoe.json").write_text(json.dumps({**settings, "normalize": False}))
-    calls = [lambda m: aoe.evaluate_sts(m, path), lambda m: aoe.evaluate_triplets(m, triplets),
-             lambda m: aoe.evaluate_pairs(m, path, positive_from=3),
-             lambda m: aoe.evaluate_retrieval(m, queries=QUERIES, corpus=CORPUS, relevant_docs=RELEVANT)]
-    with aoe.SentenceTransformer(plain, similarity_fn_name=name) as other:
-        for call in calls:
-            with pytest.raises(NotImplementedError, match=f"similarity_fn_name='{name}'"):
-                call(other)
-        other.similarity_fn_name = "cosine"
-        expected = [call(other) for call in calls]
-        other.similarity_fn_name = None
-        assert [call(other) for call in calls] == expected
-    (plain / "aoe.json").write_text(json.dumps({**settings, "normalize": False, "similarity": name}))
-    with aoe.SentenceTransformer(plain) as trained:
-        assert trained.similarity_fn_name == name
-        for source in (trained, plain):
-            with pytest.warns(UserWarning, match=f"trained for the similarity '{name}'"):
-                assert calls[0](source) == expected[0]
-    unit = tmp_path / "unit"
-    shutil.copytree(plain, unit)
-    (unit / "aoe.json").write_text(json.dumps({**settings, "normalize": True}))
-    with aoe.SentenceTransformer(unit, similarity_fn_name=name) as other:
-        if name == "dot":
-            assert calls[0](other) == calls[0](unit)
-        else:
-            with pytest.raises(NotImplementedError):
-                calls[0](other)
+    triplets = [(a, b, "another text") for a, b, _ in rows]
+    with aoe.SentenceTransformer(unscaled(), similarity_fn_name=name) as model:
+        def values(first, second):
+            return np.asarray(model.similarity_pairwise(model.encode(first), model.encode(second)), np.float64)
+
+        expected = values([a for a, _, _ in rows], [b for _, b, _ in rows])
+        found = aoe.evaluate_sts(model, path, return_scores=True)
+        assert np.allclose(found[name], expected, rtol=1e-5, atol=1e-6)
+        assert found.get("similarity", "cosine") == name and ("cosine" in found) == (name == "cosine")
+        assert abs(found["pearson"] - np.corrcoef(expected, found["gold"])[0, 1]) < 1e-5
+
+        negative = values([a for a, _, _ in rows], ["another text"] * len(rows))
+        found = aoe.evaluate_triplets(model, triplets)
+        assert found["accuracy"] == np.mean(expected > negative) and found.get("similarity", "cosine") == name
+        assert np.isclose(found["positive_score"], expected.mean(), rtol=1e-5)
+        assert np.isclose(found["negative_score"], negative.mean(), rtol=1e-5)
+
+        found = aoe.evaluate_pairs(model, path, positive_from=3)
+        positive = np.array([label >= 3 for _, _, label in rows])
+        cut = [np.mean((expected >= t) == positive) for t in [np.inf, *(expected - 1e-5)]]
+        assert np.isclose(found["accuracy"], max(cut)) and found.get("similarity", "cosine") == name
+        assert np.isclose(np.mean((expected >= found["accuracy_threshold"]) == positive), found["accuracy"])
+
+        found = aoe.evaluate_retrieval(model, queries=QUERIES, corpus=CORPUS, relevant_docs=RELEVANT)
+        scores = model.similarity(model.encode_query(list(QUERIES.values())), model.encode_document(
+            [f"{d['title']} {d['text']}".strip() if isinstance(d, dict) else d for d in CORPUS.values()]))
+        best = np.array(list(CORPUS))[np.argsort(-np.asarray(scores), axis=1, kind="stable")]
+        rank = [1 / (1 + next(i for i, d in enumerate(order) if d in RELEVANT[q])) for q, order in zip(QUERIES, best)]
+        assert np.isclose(found["mrr"], np.mean(rank)) and found.get("similarity", "cosine") == name
+
+        with aoe.SentenceTransformer(model.directory) as plain:  # the argument is more specific than the model
+            assert aoe.evaluate_sts(plain, path, similarity=name) == aoe.evaluate_sts(model, path)
+            assert aoe.evaluate_sts(plain, path) == aoe.evaluate_sts(model, path, similarity="cosine")
+
+
+@pytest.mark.parametrize("name", ["dot", "euclidean", "manhattan"])
+def test_similarity_of_a_directory(name, unscaled, pairs, program):
+    """The similarity of a model directory is used; the program has the option --similarity with the same values."""
+    path, folder = pairs[0], unscaled(name)
+    found = aoe.evaluate_sts(folder, path)
+    assert found["similarity"] == name and found != aoe.evaluate_sts(folder, path, similarity="cosine")
+    out = subprocess.run([program, "eval", "sts", "-m", folder, path, "--similarity", name, "--json"], check=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    printed = json.loads(out.stdout)
+    assert {key: printed[key] for key in ("similarity", "spearman", "pearson")} == {
+        key: found[key] for key in ("similarity", "spearman", "pearson")}
+    assert "similarity_fn_name" not in out.stderr
+    out = subprocess.run([program, "eval", "sts", "-m", folder, path], check=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    assert f"set --similarity {name}" in out.stderr
+
+
+def test_similarities_without_embeddings(pair_model, model, pairs):
+    """A similarity without effect is rejected."""
+    data = {"queries": QUERIES, "corpus": CORPUS, "relevant_docs": RELEVANT}
+    with pytest.raises(aoe.AoeValueError, match="cross-encoder"):
+        aoe.evaluate_sts(pair_model, pairs[0], similarity="dot")
+    with pytest.raises(aoe.AoeValueError, match="lexical"):
+        aoe.evaluate_retrieval(model, **data, mode="lexical", similarity="dot")
+    with pytest.raises(ValueError, match="similarity must be one of cosine, dot, euclidean, manhattan"):
+        aoe.evaluate_sts(model, pairs[0], similarity="maxsim")
+    with aoe.SentenceTransformer(similarity_fn_name="dot") as dot:
+        assert "similarity" not in aoe.evaluate_retrieval(dot, **data, mode="lexical")

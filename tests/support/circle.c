@@ -43,5 +43,6 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
 }
 
 aoei_eval_model circle_encoder(circle *c) {
-    return (aoei_eval_model){.dims = 2, .ctx = c->ctx, .embed = embed, .count_tokens = count_tokens, .user = c};
+    return (aoei_eval_model){
+        .dims = 2, .similarity = c->similarity, .ctx = c->ctx, .embed = embed, .count_tokens = count_tokens, .user = c};
 }

@@ -12,7 +12,8 @@ typedef struct circle {
     size_t calls, texts;  /* calls: number of calls of the embed function; texts: number of texts in all these calls */
     size_t specials;      /* number of special tokens per text */
     const char *poisoned; /* the embed function fails for this text; NULL: it fails for no text */
-    aoe_context *ctx;     /* context that the evaluation uses to search for the nearest texts */
+    aoe_similarity_function similarity; /* similarity of the vectors */
+    aoe_context *ctx;                   /* context that the evaluation uses to search for the nearest texts */
 } circle;
 
 /* Returns an encoder with vectors of two components. The caller keeps c, which must stay valid while the encoder is

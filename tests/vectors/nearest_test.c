@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
  * Tests the search for the k nearest vectors against a brute-force search in double. Vectors of small integers have
- * exact scores, many of which are equal. Scores of unit vectors are compared with a tolerance. Results must not depend
- * on the number of threads or on the number of queries per call. Other tests cover texts that a callback skips, and a k
- * that is larger than the number of texts.
+ * exact scores, many of which are equal; this also holds for their distances. Scores of unit vectors are compared with
+ * a tolerance. Results must not depend on the number of threads or on the number of queries per call. Other tests cover
+ * texts that a callback skips, and a k that is larger than the number of texts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +37,19 @@ static double dot(const float *x, const float *y, size_t D) {
     return sum;
 }
 
+/* Returns the score of a query and a text, rounded to float. */
+static double score_of(aoe_similarity_function f, const float *x, const float *y, size_t D) {
+    double squares = 0, sum = 0;
+    for (size_t i = 0; i < D; i++) {
+        const double difference = (double)x[i] - (double)y[i];
+        squares += difference * difference;
+        sum += fabs(difference);
+    }
+    if (f == AOE_SIMILARITY_EUCLIDEAN)
+        return (double)(float)-sqrt(squares);
+    return (double)(float)(f == AOE_SIMILARITY_MANHATTAN ? -sum : dot(x, y, D));
+}
+
 typedef struct scored {
     double score;
     uint32_t text;
@@ -51,25 +64,26 @@ static int best_first(const void *pa, const void *pb) {
 
 /* Searches by brute force. For query i, writes all texts that are not skipped to want + i * t->n, in descending order
  * of their scores. n[i] is set to the number of these texts. */
-static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_nearest_skip_fn skip_fn,
-                      const void *user) {
+static void reference(scored *want, size_t *n, aoe_similarity_function f, const vectors *q, const vectors *t,
+                      aoei_nearest_skip_fn skip_fn, const void *user) {
     for (size_t i = 0; i < q->n; i++) {
         scored *w = want + i * t->n;
         n[i] = 0;
         for (size_t k = 0; k < t->n; k++)
             if (!skip_fn || !skip_fn(user, i, (uint32_t)k))
-                w[n[i]++] = (scored){dot(q->x + i * q->D, t->x + k * t->D, q->D), (uint32_t)k};
+                w[n[i]++] = (scored){score_of(f, q->x + i * q->D, t->x + k * t->D, q->D), (uint32_t)k};
         qsort(w, n[i], sizeof *w, best_first);
     }
 }
 
-static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q, const vectors *t, size_t k,
-                   aoei_nearest_skip_fn skip_fn, const void *user) {
+static void search_by(aoe_similarity_function f, const aoe_context *ctx, aoei_neighbor *best, const vectors *q,
+                      const vectors *t, size_t k, aoei_nearest_skip_fn skip_fn, const void *user) {
     const size_t bytes = aoei_nearest_workspace(ctx, q->n, t->n, t->D) + 64;
     aoei_arena arena;
     assert_int_equal(aoei_arena_create(&arena, bytes, NULL), 0);
     const aoei_nearest_job j = {.queries = aoei_tensor_wrap(q->x, q->n, q->D),
                                 .texts = aoei_tensor_wrap(t->x, t->n, t->D),
+                                .similarity = f,
                                 .k = k,
                                 .skip = skip_fn,
                                 .user = user,
@@ -78,6 +92,11 @@ static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q
     memset(best, 0x55, q->n * k * sizeof *best);
     aoei_nearest(ctx, &j, best);
     aoei_arena_destroy(&arena);
+}
+
+static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q, const vectors *t, size_t k,
+                   aoei_nearest_skip_fn skip_fn, const void *user) {
+    search_by(AOE_SIMILARITY_DOT, ctx, best, q, t, k, skip_fn, user);
 }
 
 static void assert_exact(const aoei_neighbor *best, const scored *want, const size_t *n, size_t Q, size_t N, size_t k) {
@@ -120,13 +139,43 @@ static void test_exact(void **state) {
         aoei_neighbor *best = malloc(Q * k * sizeof *best);
         static const aoei_nearest_skip_fn skips[] = {NULL, every_third, all_but_two};
         for (size_t p = 0; p < 3; p++) {
-            reference(want, n, &q, &t, skips[p], &shift);
+            reference(want, n, AOE_SIMILARITY_DOT, &q, &t, skips[p], &shift);
             for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
                 aoe_context *ctx = test_context((aoei_tier)tier, 1 + c % 3);
                 search(ctx, best, &q, &t, k, skips[p], &shift);
                 assert_exact(best, want, n, Q, N, k);
                 aoe_context_destroy(ctx);
             }
+        }
+        free(want);
+        free(n);
+        free(best);
+        free(q.x);
+        free(t.x);
+    }
+}
+
+/* Tests the search by distances, with numbers of queries and texts around the block sizes. */
+static void test_distances(void **state) {
+    (void)state;
+    static const struct {
+        size_t Q, N, D, k;
+    } cases[] = {{1, 1, 1, 1}, {3, 17, 5, 16}, {17, 1025, 8, 10}, {33, 70, 19, 71}, {1030, 40, 3, 4}};
+    static const size_t shift = 2;
+    for (size_t c = 0; c < 2 * sizeof cases / sizeof *cases; c++) {
+        const aoe_similarity_function f = c % 2 ? AOE_SIMILARITY_EUCLIDEAN : AOE_SIMILARITY_MANHATTAN;
+        const size_t Q = cases[c / 2].Q, N = cases[c / 2].N, k = cases[c / 2].k;
+        vectors q = whole_vectors(Q, cases[c / 2].D, 2, 1), t = whole_vectors(N, cases[c / 2].D, 3, 2);
+        scored *want = malloc(Q * N * sizeof *want);
+        size_t *n = malloc(Q * sizeof *n);
+        aoei_neighbor *best = malloc(Q * k * sizeof *best);
+        for (size_t threads = 1; threads <= 3; threads++) {
+            const aoei_nearest_skip_fn skip = threads == 2 ? every_third : NULL;
+            aoe_context *ctx = test_context(test_best_tier(), threads);
+            reference(want, n, f, &q, &t, skip, &shift);
+            search_by(f, ctx, best, &q, &t, k, skip, &shift);
+            assert_exact(best, want, n, Q, N, k);
+            aoe_context_destroy(ctx);
         }
         free(want);
         free(n);
@@ -172,7 +221,7 @@ static void test_unit_vectors(void **state) {
         for (size_t k = 0; k < D; k++)
             x[k] = (float)((double)x[k] / norm);
     }
-    reference(want, n, &q, &t, NULL, NULL);
+    reference(want, n, AOE_SIMILARITY_DOT, &q, &t, NULL, NULL);
     for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
         aoe_context *one = test_context((aoei_tier)tier, 1), *three = test_context((aoei_tier)tier, 3);
         search(one, best, &q, &t, K, NULL, NULL);
@@ -236,8 +285,8 @@ static void test_nan_and_empty_inputs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_all_equal),
-                                       cmocka_unit_test(test_unit_vectors),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_distances),
+                                       cmocka_unit_test(test_all_equal), cmocka_unit_test(test_unit_vectors),
                                        cmocka_unit_test(test_nan_and_empty_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

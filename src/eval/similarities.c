@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Computes the cosines of text pairs in blocks of pairs. The texts of a block are sorted to find the distinct texts,
- * which are embedded in sorted order. Therefore, the cosines do not depend on the order of the pairs in a block.
+ * Computes the similarities of text pairs in blocks of pairs. The texts of a block are sorted to find the distinct
+ * texts, which are embedded in sorted order. Therefore, the similarities do not depend on the order of the pairs in a
+ * block.
  */
-#include "eval/cosines.h"
+#include "eval/similarities.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "table/examples.h"
 #include "table/pairs.h"
+#include "vectors/similarity.h"
 
 enum { BLOCK = 4096 }; /* pairs per block; the block size limits the memory for embeddings */
 
@@ -91,7 +93,7 @@ static int prefix_error(const aoei_text_pairs *c, size_t pair, size_t side, int 
     return rc;
 }
 
-/* Computes the scores of the pairs with a cross-encoder. The arguments are the same as in aoei_cosines. */
+/* Computes the scores of the pairs with a cross-encoder. The arguments are the same as in aoei_similarities. */
 static int score_pairs(const aoei_eval_model *e, const aoei_text_pairs *c, double *scores, size_t *truncated,
                        aoei_eval_progress *p, aoe_error *err) {
     const size_t most = c->n < BLOCK ? c->n : BLOCK;
@@ -117,12 +119,12 @@ static int score_pairs(const aoei_eval_model *e, const aoei_text_pairs *c, doubl
     return rc;
 }
 
-int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated,
-                 aoei_eval_progress *p, aoe_error *err) {
+int aoei_similarities(const aoei_eval_model *e, const aoei_text_pairs *c, double *similarity, size_t *truncated,
+                      aoei_eval_progress *p, aoe_error *err) {
     block b;
     *truncated = 0;
     if (e->score)
-        return score_pairs(e, c, cosine, truncated, p, err);
+        return score_pairs(e, c, similarity, truncated, p, err);
     int rc = block_create(&b, c->n < BLOCK ? c->n : BLOCK, e->dims, err);
     for (size_t first = 0; !rc && first < c->n; first += BLOCK) {
         size_t count = c->n - first < BLOCK ? c->n - first : BLOCK, failed = (size_t)-1;
@@ -131,8 +133,8 @@ int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cos
         if (rc && failed < distinct)
             rc = prefix_error(c, first + b.source[failed] / 2, b.source[failed] % 2, rc, err);
         for (size_t i = 0; !rc && i < count; i++)
-            cosine[first + i] =
-                aoe_cosine(b.vectors + b.vector[2 * i] * e->dims, b.vectors + b.vector[2 * i + 1] * e->dims, e->dims);
+            similarity[first + i] = aoei_similarity_value(e->similarity, b.vectors + b.vector[2 * i] * e->dims,
+                                                          b.vectors + b.vector[2 * i + 1] * e->dims, e->dims);
         for (size_t i = 0; !rc && i < 2 * count; i++)
             *truncated += i % 2 == 0 && (first + i / 2) % c->group ? 0 : b.truncated[b.vector[i]];
         if (!rc)
@@ -180,10 +182,10 @@ int aoei_pairs_check(const aoei_eval_model *e, const aoe_pairs *p, aoe_error *er
     return aoei_text_pairs_check(e, &pairs, err);
 }
 
-int aoei_pairs_cosines(const aoei_eval_model *e, const aoe_pairs *p, double *cosine, size_t *truncated,
-                       aoei_eval_progress *progress, aoe_error *err) {
+int aoei_pairs_similarities(const aoei_eval_model *e, const aoe_pairs *p, double *similarity, size_t *truncated,
+                            aoei_eval_progress *progress, aoe_error *err) {
     const aoei_text_pairs pairs = pairs_of(p);
-    return aoei_cosines(e, &pairs, cosine, truncated, progress, err);
+    return aoei_similarities(e, &pairs, similarity, truncated, progress, err);
 }
 
 size_t aoei_pairs_empty(const aoe_pairs *p) {

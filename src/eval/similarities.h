@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the cosines of text pairs. All metrics of pairs and triplets are computed from them. Pairs are processed in
- * blocks; each distinct text of a block is embedded once. If the model is a cross-encoder, its scores are used instead
- * of cosines.
+ * Computes the similarities of text pairs. All metrics of pairs and triplets are computed from them. Pairs are
+ * processed in blocks; each distinct text of a block is embedded once. If the model is a cross-encoder, its scores are
+ * used instead.
  */
 #pragma once
 
@@ -25,19 +25,20 @@ typedef struct aoei_text_pairs {
 /* Checks that every text has at least one token. Errors: AOE_EFORMAT if a text has none; the message contains the file
  * and line. */
 int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, aoe_error *err);
-/* Computes the cosine of each pair, or its score if the model is a cross-encoder.
- * - cosine: [c->n] receives the cosines or scores
+/* Computes the similarity of each pair (e->similarity), or its score if the model is a cross-encoder.
+ * - similarity: [c->n] receives the similarities or scores
  * - *truncated: receives the number of texts that were truncated to the maximum length; a text that occurs in several
  *   pairs is counted once for each pair, except as described at aoei_text_pairs.group. For a cross-encoder, it is the
  *   number of pairs
  * - p: progress, counted in pairs; may be NULL
  * Errors: the model's errors, with the file and line in the message; AOE_ECANCELLED. */
-int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated,
-                 aoei_eval_progress *p, aoe_error *err);
+int aoei_similarities(const aoei_eval_model *e, const aoei_text_pairs *c, double *similarity, size_t *truncated,
+                      aoei_eval_progress *p, aoe_error *err);
 
-/* For labeled pairs, aoei_pairs_check calls aoei_text_pairs_check, and aoei_pairs_cosines calls aoei_cosines. */
+/* For labeled pairs, aoei_pairs_check calls aoei_text_pairs_check, and aoei_pairs_similarities calls aoei_similarities.
+ */
 int aoei_pairs_check(const aoei_eval_model *e, const aoe_pairs *p, aoe_error *err);
-int aoei_pairs_cosines(const aoei_eval_model *e, const aoe_pairs *p, double *cosine, size_t *truncated,
-                       aoei_eval_progress *progress, aoe_error *err);
+int aoei_pairs_similarities(const aoei_eval_model *e, const aoe_pairs *p, double *similarity, size_t *truncated,
+                            aoei_eval_progress *progress, aoe_error *err);
 /* Returns the number of empty texts in the pairs. */
 size_t aoei_pairs_empty(const aoe_pairs *p);
