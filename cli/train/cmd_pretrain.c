@@ -141,7 +141,7 @@ static int run_command(int argc, char **argv) {
         };
         char *model = NULL;
         cli_set_quiet(o.general.quiet);
-        code = cli_distributed_open(&o.distributed, &o.p.args);
+        code = cli_distributed_open(&o.distributed, &o.p.args, o.general.threads);
         if (!code) {
             cli_note_parent(o.p.args.output);
             code = cli_training_args_fill(&o.p.args, &model, &o.model, &o.general)

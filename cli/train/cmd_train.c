@@ -168,7 +168,7 @@ static int run_command(int argc, char **argv) {
             .keeps_vectors = j.o.t.teacher_cache != NULL,
         };
         cli_set_quiet(j.o.general.quiet);
-        code = cli_distributed_open(&j.o.distributed, &j.o.t.args);
+        code = cli_distributed_open(&j.o.distributed, &j.o.t.args, j.o.general.threads);
         if (!code) {
             cli_note_parent(j.o.t.args.output);
             code = cli_train_config_resolve(&j.o) ? 1 : cli_training_run(&t, &j.o.t.args, &j.o.general);

@@ -4,6 +4,9 @@
 #include "cli/train/distributed.h"
 
 #include <time.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
 
 enum { NONE, MPI };
 
@@ -20,7 +23,17 @@ const aoei_option cli_distributed_table[CLI_DISTRIBUTED_COUNT] = {
              " libaoe-mpi.so (make mpi)"},
 };
 
-int cli_distributed_open(cli_distributed *d, aoe_training_args *args) {
+/* Warns if this rank may use only one of the CPUs of its computer, to which mpirun may have bound it. */
+static void check_binding(size_t threads) {
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (!threads && cpus > 1 && aoei_cpu_count() == 1)
+        cli_warn(
+            "a rank may use only 1 of the %ld CPUs of its computer; start mpirun with --bind-to none, or srun with "
+            "--cpus-per-task. If this is intended, add --threads 1",
+            cpus);
+}
+
+int cli_distributed_open(cli_distributed *d, aoe_training_args *args, size_t threads) {
     if (d->transport == NONE) {
         const char *variable = NULL;
         const int copies = aoe_comm_copies(&variable);
@@ -37,6 +50,8 @@ int cli_distributed_open(cli_distributed *d, aoe_training_args *args) {
     if (d->comm->rank) {
         cli_set_quiet(1);
         cli_catch_messages(d->message, sizeof d->message);
+    } else if (d->comm->ranks > 1) {
+        check_binding(threads);
     }
     return 0;
 }

@@ -92,6 +92,15 @@ train_with() {
     start "$mpi" 3 60 sh -c 'm=$1; shift; [ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 1 ] || m=missing; exec "$@" -m $m' sh \
         "$work/start" "$aoe" train -d "$work/train.tsv" -o "$work/no" --distributed mpi "${common[@]}"
     ends "$mpi: no model in one rank" "missing: no such directory"
+    start "$mpi" 2 60 taskset -c 0 "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/bound" \
+        --distributed mpi -q --max-steps 1 -b 16 --shards 8
+    if [ "$code" = 0 ] && { [ "$(nproc --all)" = 1 ] ||
+        [ "$(grep -c "a rank may use only 1 of the" "$work/err")" = 1 ]; }; then pass; else fail "$mpi: one CPU"; fi
+    rm -rf "$work/bound"
+    start "$mpi" 2 60 taskset -c 0 "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/bound" \
+        --distributed mpi -q --max-steps 1 -b 16 --shards 8 --threads 1
+    if [ "$code" = 0 ] && ! grep -q "a rank may use" "$work/err"; then pass; else fail "$mpi: --threads 1"; fi
+    rm -rf "$work/bound"
     start "$mpi" 2 60 "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/no" "${common[@]}"
     if [ "$code" = 1 ] && grep -q "2 copies of this command were started" "$work/err"; then pass; else
         fail "$mpi: copies without --distributed"

@@ -199,5 +199,26 @@ completed() {
 }
 check "job resumes" eventually 120 completed
 check "weights after the resume" cmp long/model.safetensors stopped/model.safetensors
+
+# Without a scheduler: a host does not respond, and a rank is killed after the first checkpoint
+mkdir bin
+# shellcheck disable=SC2016
+printf '#!/bin/sh\n[ "$6" = localhost ]\n' >bin/ssh
+cat >ranked <<END
+#!/bin/sh
+echo \$\$ >"pid.\$OMPI_COMM_WORLD_RANK"
+exec "$AOE" "\$@"
+END
+chmod +x bin/ssh ranked
+printf 'localhost\nnode9\n' >hosts
+PATH=$PWD/bin:$PATH AOE=$PWD/ranked PER_HOST=2 PAUSE=1 timeout 120 "$scripts/train-mpirun.sh" hosts looped \
+    "${long[@]}" >out 2>&1 &
+loop=$!
+check "checkpoint of the loop" eventually 60 test -e looped/checkpoints/step-200
+kill -KILL "$(cat pid.1)"
+check "loop" wait $loop
+check "host that does not respond" says out "node9 does not respond"
+check "loop resumes" says out "the run resumes from looped/checkpoints/step-"
+check "weights of the loop" cmp long/model.safetensors looped/model.safetensors
 echo "slurm: $passed passed, $failed failed"
 [ $failed = 0 ]
