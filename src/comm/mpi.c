@@ -140,6 +140,9 @@ static int exchange(void *self, int to, const void *send, size_t send_bytes, int
     return status;
 }
 
+/* Waits for the signs of life of the others. If all respond, this rank may have been suspended itself: mpirun resumes
+ * the processes that it ends, and Open MPI ends them a second later. So this rank waits for the whole time, in order
+ * that the ranks that missed it report first. */
 static void find_absent(void *self, double seconds, unsigned char *absent) {
     mpi_transport *t = self;
     char text[AOEI_MPI_TEXT];
@@ -147,17 +150,10 @@ static void find_absent(void *self, double seconds, unsigned char *absent) {
         if (r != t->comm.rank)
             t->shim->sign(r, text);
     const double end = aoei_now() + seconds;
-    for (;;) {
-        const int rc = poll_messages(t, NULL, text);
-        int missing = 0;
-        for (int r = 0; r < t->comm.ranks; r++) {
-            absent[r] = r != t->comm.rank && !t->signed_by[r];
-            missing += absent[r];
-        }
-        if (!missing || rc < 0 || aoei_now() >= end)
-            return;
+    while (poll_messages(t, NULL, text) >= 0 && aoei_now() < end)
         pause_for(IDLE_NS);
-    }
+    for (int r = 0; r < t->comm.ranks; r++)
+        absent[r] = r != t->comm.rank && !t->signed_by[r];
 }
 
 static void end_all(void *self, int status) {
