@@ -217,6 +217,7 @@ static int write_result(FILE *f, const json_t *record) {
     json_t *line = aoei_json_copy(record);
     json_object_del(line, "files");
     json_object_del(line, "options");
+    json_object_del(line, "cpu");
     char *text = line ? aoei_json_text(line, JSON_COMPACT) : NULL;
     const int bad = !text;
     if (text)

@@ -427,6 +427,8 @@ static int open_directory(aoei_experiment *e, aoe_error *err) {
         e->finished += e->trial[i].record && is_own(e, i);
     }
     if (!code)
+        code = aoei_trials_check_tier(e->o, e->trial, e->n, err);
+    if (!code)
         code = aoei_keep_find_best(&e->best, e->o, e->trial, e->n, err);
     e->is_open = !code;
     return code;

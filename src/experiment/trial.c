@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/atomic_write.h"
 #include "base/buffer.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -140,6 +141,10 @@ static json_t *scores_by_file(const aoe_experiment_options *o, const double *sco
 
 int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score,
                             int start_is_best, double seconds, aoe_error *err) {
+    aoei_tier tier;
+    const int unknown = aoei_cpu_tier(&tier, err);
+    if (unknown)
+        return unknown;
     json_t *record = aoei_json_copy(t->key);
     int bad = !record;
     if (t->by_file)
@@ -151,6 +156,7 @@ int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t
     bad = bad || json_object_set_new(record, "seconds", json_real(seconds));
     bad = bad || json_object_set(record, "options", t->options);
     bad = bad || json_object_set(record, "files", t->files);
+    bad = bad || json_object_set_new(record, "cpu", json_string(aoei_tier_name(tier)));
     char *text = bad ? NULL : aoei_json_text(record, JSON_COMPACT);
     char *path = text ? aoei_trial_path(o, t, "record.json") : NULL;
     const int code = path ? aoei_write_file(path, text, strlen(text), err) : aoei_fail_nomem(err, 0);
@@ -212,6 +218,31 @@ int aoei_trial_read_record(const aoe_experiment_options *o, aoei_trial *t, aoe_e
     }
     json_decref(t->record);
     t->record = record;
+    return 0;
+}
+
+int aoei_trials_check_tier(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err) {
+    const char *first = NULL, *label = NULL;
+    aoei_tier tier;
+    if (!o->join) {
+        const int unknown = aoei_cpu_tier(&tier, err);
+        if (unknown)
+            return unknown;
+        first = aoei_tier_name(tier);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *cpu = json_string_value(json_object_get(trial[i].record, "cpu"));
+        if (cpu && first && strcmp(cpu, first) != 0)
+            return aoei_fail(err, AOE_EARG,
+                             "%s: the run %s used the CPU tier %s, but %s uses %s, and the tiers compute slightly different "
+                             "values; set the environment variable AOE_CPU to one tier for all runs, and use another "
+                             "options.output for other tiers",
+                             o->output, trial[i].label, cpu, label ? label : "this process", first);
+        if (cpu && !first) {
+            first = cpu;
+            label = trial[i].label;
+        }
+    }
     return 0;
 }
 

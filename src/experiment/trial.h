@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A trial is the run of one configuration with one seed. Its files are in the directory of the experiment:
- *   OUTPUT/runs/NAME/record.json   result, options and input hashes of a finished trial; written last
+ *   OUTPUT/runs/NAME/record.json   result, options, input hashes and CPU tier of a finished trial; written last
  *   OUTPUT/runs/NAME/model         trained model, if it is kept
  *   OUTPUT/runs/NAME/train-log.jsonl  training log, a copy of the log in the model directory
  *   OUTPUT/runs/NAME/errors.txt    warnings and errors
@@ -54,6 +54,10 @@ int aoei_trial_start_is_best(const aoei_trial *t); /* returns start_is_best of t
  * - AOE_EARG if the record was written for different options or input files
  * - errors of reading files */
 int aoei_trial_read_record(const aoe_experiment_options *o, aoei_trial *t, aoe_error *err);
+/* Checks that the finished trials of trial[n] used one CPU tier: that of this process or, with options.join, that of
+ * the first of them. Records of versions that did not write the tier are accepted. Errors: AOE_EARG (the message names
+ * a run and both tiers, or AOE_CPU is not the name of a tier). */
+int aoei_trials_check_tier(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
 
 /* Writes scores-N.tsv for the evaluation file o->files[file]. cosine: [n] cosine of each pair. gold: [n] gold score of
  * each pair. */

@@ -45,6 +45,19 @@ find parts/runs -name model | wc -l
 cmp a b
 cmp "whole/runs/$(cat a)/model.safetensors" "parts/runs/$(cat a)/model.safetensors"
 
+echo "CPU tiers"
+grep -o '"cpu":"[a-z0-9]*"' parts/runs/*/record.json | sort -u -t: -k2 | wc -l
+# A part finds runs of another tier. A join compares the runs only with each other.
+AOE_CPU=c fails grid -q --part 0/3 2>message
+sed 's/tier [a-z0-9]*, /tier CPU, /' message >&2
+AOE_CPU=c grid -q --join | cmp joined -
+first=$(find parts/runs -name record.json | sort | head -n 1)
+sed 's/"cpu":"[a-z0-9]*"/"cpu":"other"/' "$first" >changed
+cat changed >"$first"
+fails grid -q --join 2>message
+sed 's/the run .* used the CPU tier/the run RUN used the CPU tier/; s/but .*, seed [0-9]* uses/but RUN uses/
+    s/tier [a-z0-9]*, /tier CPU, /; s/uses [a-z0-9]*, /uses CPU, /' message >&2
+
 echo "compare"
 arms="--arm all: cosine:--w-angle=0 --seeds 2"
 # shellcheck disable=SC2086

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../support/model_dir.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "aoe_experiment.h"
@@ -391,6 +392,33 @@ static void damaged_records_are_errors(void **state) {
     free_fake(&f, output);
 }
 
+/* Runs of different CPU tiers are not mixed: neither with this process, nor with each other when parts are joined. */
+static void tiers_are_not_mixed(void **state) {
+    (void)state;
+    static const char *const tiers[] = {"another", "second"};
+    aoe_error err;
+    fake f;
+    char *output = test_path(test_dir, "tiers");
+    create_fake(&f, output, (double[]){0.5, 0.5, 0.5});
+    assert_int_equal(aoei_trials_check_tier(&f.o, f.trial, 3, &err), 0);
+    f.o.join = 1;
+    assert_int_equal(aoei_trials_check_tier(&f.o, f.trial, 3, &err), 0);
+    for (size_t i = 0; i < 3; i++) { /* all runs are from a computer with another tier */
+        json_object_set_new(f.trial[i].record, "cpu", json_string(tiers[0]));
+        assert_int_equal(aoei_trials_check_tier(&f.o, f.trial, 3, &err), i < 2 ? AOE_EARG : 0);
+    }
+    f.o.join = 0;
+    assert_int_equal(aoei_trials_check_tier(&f.o, f.trial, 3, &err), AOE_EARG);
+    test_message(err.message, "the run a, seed 1 used the CPU tier another, but this process uses");
+    f.o.join = 1;
+    json_object_set_new(f.trial[2].record, "cpu", json_string(tiers[1]));
+    assert_int_equal(aoei_trials_check_tier(&f.o, f.trial, 3, &err), AOE_EARG);
+    test_message(err.message, "the run c, seed 1 used the CPU tier second, but a, seed 1 uses another");
+    json_object_del(f.trial[2].record, "cpu"); /* the record of an earlier version */
+    assert_int_equal(aoei_trials_check_tier(&f.o, f.trial, 3, &err), 0);
+    free_fake(&f, output);
+}
+
 static void pairs_are_read_as_written(void **state) {
     (void)state;
     aoe_error err;
@@ -701,6 +729,7 @@ int main(void) {
         cmocka_unit_test(undefined_scores_are_never_best),
         cmocka_unit_test(equal_scores_prefer_the_first),
         cmocka_unit_test(damaged_records_are_errors),
+        cmocka_unit_test(tiers_are_not_mixed),
         cmocka_unit_test(pairs_are_read_as_written),
         cmocka_unit_test(processes_report_their_end),
         cmocka_unit_test(bad_options_write_nothing),
