@@ -148,8 +148,10 @@ static int open_settings(const char *path, const char *kind, const aoe_experimen
     return code;
 }
 
-/* Fails if another process runs a part of another division, or, without options.parts, any part. */
-static int check_parts(const char *parts, const aoe_experiment_options *o, aoe_error *err) {
+/* Fails if another process runs a part of another division, or, without options.parts, any part, and does not end while
+ * this function waits. */
+static int check_parts(const char *parts, const aoe_experiment_options *o, void (*waiting)(void *user), void *user,
+                       aoe_error *err) {
     char **names = NULL, own[48];
     size_t n = 0;
     if (!aoei_is_dir(parts))
@@ -162,7 +164,7 @@ static int check_parts(const char *parts, const aoe_experiment_options *o, aoe_e
         if (o->parts && division && strcmp(division, own) == 0 && own_len > 0)
             continue;
         char *path = aoei_path_join(parts, names[i]);
-        code = path ? aoei_lock_dir(&lock, path, err) : aoei_fail_nomem(err, 0);
+        code = path ? lock_directory(&lock, path, waiting, user, err) : aoei_fail_nomem(err, 0);
         aoei_unlock(&lock);
         aoei_free(path);
     }
@@ -202,7 +204,7 @@ int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_
     if (!code)
         code = aoei_make_dir(runs, err);
     if (!code)
-        code = check_parts(parts, o, err);
+        code = check_parts(parts, o, waiting, user, err);
     if (!code && o->parts)
         code = lock_part(lock, parts, o, waiting, user, err);
     aoei_free(path);

@@ -35,7 +35,9 @@ done
 kill -KILL $second
 { wait $second || :; } 2>/dev/null
 wait $first
-# The killed process does not complete its part, even if the computer is so fast that all of its runs had ended.
+# The lock of the part is released when the children of the killed process have ended, too. The part is then not
+# complete, even if the computer is so fast that all of its runs had ended.
+flock parts/parts/1-of-3 true
 rm -f "parts/runs/$lost/record.json"
 fails grid -q --join 2>message
 sed 's/[0-9]* of 8 runs/N of 8 runs/; s/example .*; run/example RUN; run/' message >&2
