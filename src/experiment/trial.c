@@ -234,9 +234,9 @@ int aoei_trials_check_tier(const aoe_experiment_options *o, const aoei_trial *tr
         const char *cpu = json_string_value(json_object_get(trial[i].record, "cpu"));
         if (cpu && first && strcmp(cpu, first) != 0)
             return aoei_fail(err, AOE_EARG,
-                             "%s: the run %s used the CPU tier %s, but %s uses %s, and the tiers compute slightly different "
-                             "values; set the environment variable AOE_CPU to one tier for all runs, and use another "
-                             "options.output for other tiers",
+                             "%s: the run %s used the CPU tier %s, but %s uses %s, and the tiers compute slightly "
+                             "different values; set the environment variable AOE_CPU to one tier for all runs, and use "
+                             "another options.output for other tiers",
                              o->output, trial[i].label, cpu, label ? label : "this process", first);
         if (cpu && !first) {
             first = cpu;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests that the vectors of `aoe index --vectors` can be computed in parts by `aoe embed`. The joined file has the bytes
-# of one process, and the index that is built from it has the same vectors and the same metadata. Parts of another column
-# or model do not reach the index, because they cannot be joined.
+# of one process, and the index that is built from it has the same vectors and the same metadata. Parts of another
+# column or model do not reach the index, because they cannot be joined.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 tiny_model other --seed 7
