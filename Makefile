@@ -488,7 +488,7 @@ check-browser: all ## tests the web page of the server in Chromium (PEERS=OPTION
 
 # The shim between the library and an MPI, the only file that needs mpi.h. Nothing else needs MPI.
 MPICC ?= mpicc
-MPI_FLAGS := -std=c11 -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Isrc
+MPI_FLAGS := -std=c11 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Isrc
 mpi: ## builds build/libaoe-mpi.so for training on several computers, with the compiler MPICC (mpicc)
 	@mkdir -p $(BUILD)
 	$(MPICC) $(MPI_FLAGS) mpi/aoe_mpi.c -o $(BUILD)/libaoe-mpi.so

@@ -78,6 +78,15 @@ static int listen_for_signs(char *text) {
     return 0;
 }
 
+/* Selects how Open MPI sends large messages over TCP, unless the user has selected it. By default (flag "put"), the
+ * receiver of a message asks for its parts with short messages. If two ranks send to each other, these wait in the
+ * connection for the data of the other direction, and only one direction of the link is used at a time. */
+static void use_both_directions(void) {
+#ifdef OPEN_MPI
+    setenv("OMPI_MCA_btl_tcp_flags", "send,inplace", 0);
+#endif
+}
+
 static int shim_open(aoei_mpi_world *world, char *text) {
     int before = 0, after = 0, level = MPI_THREAD_SINGLE, main_thread = 0, length = 0;
     if (check_library(text))
@@ -88,8 +97,10 @@ static int shim_open(aoei_mpi_world *world, char *text) {
         snprintf(text, AOEI_MPI_TEXT, "MPI was already ended in this process, and cannot be started again");
         return -1;
     }
-    if (!before)
+    if (!before) {
+        use_both_directions();
         CALL(MPI_Init_thread, (NULL, NULL, MPI_THREAD_FUNNELED, &level));
+    }
     initialized = !before;
     CALL(MPI_Query_thread, (&level));
     CALL(MPI_Is_thread_main, (&main_thread));

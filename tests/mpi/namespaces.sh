@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Four network namespaces on a bridge act as four computers with 1 Gb/s: exchanges between ranks, whose times, bytes and
-# results are compared with the plan. Requires root, iproute2 and nftables. BUILD is the build directory, in which
-# `make check-mpi` has built the shim of Open MPI and tests/mpi/ranks.
+# Four network namespaces on a bridge act as four computers with 1 Gb/s. Four ranks exchange the gradients and the
+# weights of an optimizer step. The times, bytes and results are compared with `aoe info --plan`. Requires root,
+# iproute2 and nftables. BUILD is the build directory, in which `make check-mpi` has built the shim of Open MPI and
+# tests/mpi/ranks. SHAPE is the shape of the model.
 #
-#   1. the bytes that each rank sends are (P-1)/P of the buffer, in the exchange and in the gathering, and the network
-#      cards of all namespaces send at most 10% more (headers, acknowledgements)
-#   2. with TIMES=1, the times are within 20% of the plan: bytes divided by 94% of 1 Gb/s. This needs a computer on
-#      which nothing else runs
+#   1. the bytes that a rank sends equal the plan, and the network cards of all namespaces send at most 10% more
+#      (headers, acknowledgements)
+#   2. with TIMES=1, the times are within 20% of the plan. This needs a computer on which nothing else runs
 #   3. if one packet of 1,000 is lost, the result has the same bits
 #   4. a rank that stops is named by the others
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$PWD/${BUILD:-build}
-ranks=$build/tests/mpi/ranks
+ranks=$build/tests/mpi/ranks aoe=$build/aoe
 export AOE_MPI=$build/mpi/openmpi/libaoe-mpi.so
-n=4 megabytes=${MEGABYTES:-400} rate=1gbit
+n=4 shape=${SHAPE:-bert-base} rate=1gbit
 id=aoe$$
 network=198.18.77 # 198.18.0.0/15 is reserved for measurements
 work=$(mktemp -d)
@@ -91,30 +91,36 @@ value() { # value NAME: the number after NAME in the output of the ranks
     tr ' ' '\n' <"$work/out" | awk -v name="$1" 'last == name { print; exit } { last = $0 }'
 }
 
+"$aoe" info --shape "$shape" --plan --length 8 --dtype f32 --ranks $n --network 1Gb --rate 1 --json >"$work/plan"
+planned() { # planned GROUP PHASE: a number of the plan; GROUP is sent (bytes) or seconds
+    grep -o "\"$1\":{[^}]*}" "$work/plan" | grep -o "\"$2\":[0-9.e-]*" | cut -d: -f2
+}
+bytes=$(($(planned sent gradients) + $(planned sent weights)))
+
 # The fastest of three runs counts, because other programs may use the cores.
-plan=$((megabytes * 1000000 / n * (n - 1)))
 for run in 1 2 3; do
-    before=$(for i in $(seq $n); do sent $i; done | paste -sd+)
-    launch traffic "$megabytes"
-    after=$(for i in $(seq $n); do sent $i; done | paste -sd+)
+    before=$(for i in $(seq $n); do sent "$i"; done | paste -sd+)
+    launch traffic "$shape"
+    after=$(for i in $(seq $n); do sent "$i"; done | paste -sd+)
     check "run $run" [ "$code" = 0 ]
     echo "run $run: $(cat "$work/out")"
-    check "bytes" is "$(value bytes) == 2 * $plan"
-    # the ranks exchange their pieces once before the time is measured
-    check "bytes of the network cards" is "($after) - ($before) >= 3 * $plan * $n &&" \
-        "($after) - ($before) <= 3.3 * $plan * $n"
-    for phase in exchange gather; do
-        seconds=$(value $phase)
+    check "bytes of the gradients" [ "$(value gradients)" = "$(planned sent gradients)" ]
+    check "bytes of the weights" [ "$(value weights)" = "$(planned sent weights)" ]
+    # the plan has the largest number of bytes of a rank; the blocks are not divided evenly
+    check "bytes of the network cards" is "($after) - ($before) >= 0.9 * $bytes * $n &&" \
+        "($after) - ($before) <= 1.1 * $bytes * $n"
+    for phase in gradient weight; do
+        seconds=$(value ${phase}_seconds)
         eval "best=\${best_$phase-}"
         if [ -z "$best" ] || is "$seconds < $best"; then eval "best_$phase=$seconds"; fi
     done
 done
 hash=$(value hash)
-for phase in exchange gather; do
+for phase in gradient weight; do
     eval "best=\$best_$phase"
-    planned=$(awk "BEGIN { printf \"%.3f\", $plan / (0.94 * 125e6) }")
-    echo "$phase: $best s, planned $planned s"
-    [ -z "${TIMES-}" ] || check "time of the $phase" is "$best <= 1.2 * $planned && $best >= 0.8 * $planned"
+    want=$(planned seconds ${phase}s)
+    echo "${phase}s: $best s, planned $want s"
+    [ -z "${TIMES-}" ] || check "time of the ${phase}s" is "$best <= 1.2 * $want && $best >= 0.8 * $want"
 done
 
 for i in $(seq $n); do
@@ -127,7 +133,7 @@ table inet loss {
 }
 END
 done
-launch traffic "$megabytes"
+launch traffic "$shape"
 echo "0.1% loss: $(cat "$work/out")"
 check "packet loss" [ "$code" = 0 ]
 check "bits with packet loss" [ "$(value hash)" = "$hash" ]

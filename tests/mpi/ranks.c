@@ -5,7 +5,7 @@
  *   error RANK   one rank has an error of which the others know nothing
  *   kill RANK    one rank is killed in the second exchange
  *   stop RANK    one rank stops in the second exchange; the time limit is 2 seconds
- *   traffic N    exchange N MB between all ranks, and print the bytes and the seconds
+ *   traffic NAME run an optimizer step of a model with a predefined shape, and print the bytes, seconds and a hash
  * Rank 0 prints results. If a rank has an error, it prints it and ends all ranks.
  */
 #include <signal.h>
@@ -16,8 +16,11 @@
 
 #include "../support/comm_cases.h"
 #include "../support/support.h"
-#include "base/clock.h"
+#include "aoe_shape.h"
+#include "base/hash.h"
 #include "comm/collectives.h"
+#include "encoder/shapes.h"
+#include "train/partitioned_step.h"
 
 /* Prints the error of this rank and ends all ranks. Rank 0 is the first to print, so that an error of several ranks is
  * printed once. */
@@ -94,38 +97,94 @@ static int run_fault(aoe_comm *comm, const char *mode, int rank, aoe_error *err)
     return rc;
 }
 
-/* Exchanges the pieces of a buffer of `megabytes` MB, as a step of training does, and prints a hash of the result. */
-static int run_traffic(aoe_comm *comm, size_t megabytes, aoe_error *err) {
-    aoei_comm c;
-    int rc = aoei_comm_init(&c, comm, 60, err);
-    const size_t ranks = (size_t)comm->ranks, piece = megabytes * 1000000 / ranks;
-    char *out = malloc(ranks * piece), *in = malloc(ranks * piece);
-    aoei_comm_part send[COMM_CASE_RANKS], receive[COMM_CASE_RANKS];
-    for (size_t r = 0; r < ranks; r++) {
-        send[r] = (aoei_comm_part){out + r * piece, piece};
-        receive[r] = (aoei_comm_part){in + r * piece, piece};
+/* The parameters of a model, and its optimizer step. */
+typedef struct training {
+    aoei_encoder_config config;
+    aoei_arena arena;
+    aoei_params params;
+    aoei_gradient_tree tree;
+    aoei_shards shards;
+    aoei_partitioned_step step;
+} training;
+
+static int lay_out(training *t, const aoe_context *ctx, aoe_error *err) {
+    const aoei_params_options o = {.optimizer = AOEI_SGD, .rank = (size_t)t->shards.comm->c.rank, .ranks = t->shards.n};
+    const int rc = aoei_params_layout(&t->params, ctx, &t->config, &o, &t->arena, err);
+    aoei_gradient_tree_layout(&t->tree, &t->params, &t->shards, 0, &t->arena);
+    return rc;
+}
+
+/* Creates the parameters, and a gradient that differs between the ranks. */
+static int create_training(training *t, aoe_context *ctx, aoei_comm *c, const char *name, aoe_error *err) {
+    aoe_shape shape = {.struct_size = sizeof shape};
+    t->shards = aoei_shards_of((size_t)c->c.ranks, c);
+    int rc = aoe_shape_named(&shape, name, err);
+    rc = rc ? rc : aoei_shape_checked(&t->config, &shape, err);
+    aoei_arena_measure(&t->arena);
+    rc = rc ? rc : lay_out(t, ctx, err);
+    rc = rc ? rc : aoei_arena_create(&t->arena, t->arena.used, err);
+    rc = rc ? rc : lay_out(t, ctx, err);
+    rc = rc ? rc : aoei_partitioned_step_create(&t->step, &t->shards, &t->params, &t->tree, err);
+    if (rc)
+        return rc;
+    float *part = malloc(t->params.count * sizeof *part);
+    assert_non_null(part);
+    for (size_t i = 0; i < t->params.count; i++)
+        part[i] = (float)((i * 2654435761u >> 13) % 1000 + (size_t)c->c.rank) * 1e-6f;
+    aoei_gradient_tree_bind(&t->tree, ctx, (size_t)c->c.rank);
+    aoei_tensor_write(ctx, t->params.grad, part);
+    aoei_gradient_tree_done(&t->tree, ctx, (size_t)c->c.rank);
+    memset(part, 0, t->params.count * sizeof *part);
+    aoei_tensor_write(ctx, t->params.value, part);
+    free(part);
+    return 0;
+}
+
+/* Prints the largest numbers of bytes and seconds of all ranks, and checks that all ranks have the same values. */
+static int print_traffic(aoei_comm *c, const training *t, const aoe_context *ctx, aoe_error *err) {
+    aoei_traffic own[2] = {c->traffic[AOEI_TRAFFIC_GRADIENTS], c->traffic[AOEI_TRAFFIC_WEIGHTS]}, most[2] = {{0}};
+    aoei_traffic all[2 * COMM_CASE_RANKS];
+    float *values = malloc(t->params.count * sizeof *values);
+    assert_non_null(values);
+    aoei_tensor_read(ctx, values, t->params.value);
+    const uint64_t hash = aoei_hash_words(AOEI_HASH_START, values, t->params.count);
+    free(values);
+    memcpy(all + 2 * c->c.rank, own, sizeof own);
+    int rc = aoei_comm_same_hash(c, "the weights", hash, err);
+    rc = rc ? rc : aoei_comm_gather_equal(c, all, sizeof own, err);
+    if (rc || c->c.rank)
+        return rc;
+    for (int i = 0; i < 2 * c->c.ranks; i++) {
+        aoei_traffic *m = &most[i % 2];
+        m->sent = all[i].sent > m->sent ? all[i].sent : m->sent;
+        m->seconds = all[i].seconds > m->seconds ? all[i].seconds : m->seconds;
     }
-    for (size_t i = 0; i < ranks * piece; i++)
-        out[i] = (char)((i * 2654435761u >> 13) + (size_t)comm->rank);
-    memset(in, 0, ranks * piece); /* otherwise the memory would be mapped while the time is measured */
-    rc = rc ? rc : aoei_comm_exchange_all(&c, send, receive, err); /* connects all ranks */
+    printf("ranks %d gradients %llu gradient_seconds %.3f weights %llu weight_seconds %.3f hash %016llx\n", c->c.ranks,
+           (unsigned long long)most[0].sent, most[0].seconds, (unsigned long long)most[1].sent, most[1].seconds,
+           (unsigned long long)hash);
+    return 0;
+}
+
+/* Runs the optimizer step of a training run. */
+static int run_traffic(aoe_comm *comm, const char *name, aoe_error *err) {
+    aoei_comm c;
+    training t = {.arena = {0}};
+    char connect[COMM_CASE_RANKS * 1024] = "";
+    double norm = 0;
+    aoe_context *ctx = NULL;
+    const aoe_context_options o = {.struct_size = sizeof o, .threads = 1};
+    int rc = aoei_comm_init(&c, comm, 60, err);
+    rc = rc ? rc : aoe_context_create(&ctx, &o, err);
+    rc = rc ? rc : create_training(&t, ctx, &c, name, err);
+    rc = rc ? rc : aoei_comm_gather_equal(&c, connect, 1024, err); /* connects all ranks */
     rc = rc ? rc : aoei_comm_agree(&c, 0, err);
-    const uint64_t before = c.sent;
-    const double start = aoei_now();
-    rc = rc ? rc : aoei_comm_exchange_all(&c, send, receive, err);
-    const double exchanged = aoei_now();
-    rc = rc ? rc : aoei_comm_gather_equal(&c, in, piece, err);
-    const double gathered = aoei_now();
-    const uint64_t sent = c.sent - before;
-    uint64_t hash = 0;
-    for (size_t i = 0; i < ranks * piece; i++)
-        hash = hash * 31 + (unsigned char)in[i];
-    rc = rc ? rc : aoei_comm_same_hash(&c, "the buffers", hash, err);
-    if (!rc && !comm->rank)
-        printf("ranks %d bytes %llu exchange %.3f gather %.3f hash %016llx\n", comm->ranks, (unsigned long long)sent,
-               exchanged - start, gathered - exchanged, (unsigned long long)hash);
-    free(out);
-    free(in);
+    memset(c.traffic, 0, sizeof c.traffic);
+    const aoei_optimizer sgd = {.kind = AOEI_SGD, .lr = 1, .step = 1};
+    rc = rc ? rc : aoei_partitioned_step_update(&t.step, ctx, &sgd, 1, &norm, err);
+    rc = rc ? rc : print_traffic(&c, &t, ctx, err);
+    aoei_partitioned_step_destroy(&t.step);
+    aoei_arena_destroy(&t.arena);
+    aoe_context_destroy(ctx);
     aoei_comm_free(&c);
     return rc;
 }
@@ -146,7 +205,7 @@ int main(int argc, char **argv) {
     if (strcmp(mode, "collectives") == 0)
         rc = run_collectives(comm, &err);
     else if (strcmp(mode, "traffic") == 0)
-        rc = run_traffic(comm, (size_t)number, &err);
+        rc = run_traffic(comm, argc > 2 ? argv[2] : "", &err);
     else if (strcmp(mode, "open") != 0)
         rc = run_fault(comm, mode, number, &err);
     else if (!comm->rank)
