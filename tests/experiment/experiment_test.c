@@ -719,6 +719,119 @@ static void descriptions_contain_the_teachers(void **state) {
     json_decref(x);
 }
 
+/* Runs the part `part` of `parts` of a grid, or with parts 0, joins the parts. Returns the result code. */
+static int run_part(experiment *x, aoe_grid_options *o, size_t part, size_t parts, aoe_grid_result *result,
+                    aoe_error *err) {
+    *result = (aoe_grid_result){.struct_size = sizeof *result};
+    *err = (aoe_error){0};
+    x->finished = 0;
+    o->experiment.part = part;
+    o->experiment.parts = parts;
+    o->experiment.join = !parts;
+    return aoe_grid(o, result, err);
+}
+
+/* The parts of a grid compute all of its runs once, and the join gives the result of one process. */
+static void parts_give_the_result_of_one_process(void **state) {
+    (void)state;
+    experiment x, y;
+    aoe_grid_options o, p;
+    aoe_grid_result whole = {.struct_size = sizeof whole}, result;
+    aoe_error err = {0};
+    aoe_grid_options_defaults(&o);
+    create(&x, "parts_whole", &o.experiment);
+    assert_int_equal(aoe_grid(&o, &whole, &err), 0);
+    aoe_grid_options_defaults(&p);
+    create(&y, "parts", &p.experiment);
+    char *results = test_path(y.output, "results.jsonl");
+
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(run_part(&y, &p, 0, 0, &result, &err), AOE_ENOENT);
+        char expected[64];
+        snprintf(expected, sizeof expected, ": %zu of 4 runs are not finished, for example", i < 2 ? 4 - 2 * i : 1);
+        test_message(err.message, expected);
+        assert_int_equal(y.finished, 0);
+        aoe_grid_result_free(&result);
+        /* part 0 of 2 has the runs 0 and 2; N may change between parts that do not run at the same time */
+        const size_t part[] = {0, 3, 1}, parts[] = {2, 4, 4}, runs[] = {2, 1, 1};
+        assert_int_equal(run_part(&y, &p, part[i], parts[i], &result, &err), 0);
+        assert_int_equal(y.finished, runs[i]);
+        aoe_grid_result_free(&result);
+        assert_int_equal(run_part(&y, &p, part[i], parts[i], &result, &err), 0);
+        assert_int_equal(y.finished, 0); /* a part that is complete is not repeated */
+        aoe_grid_result_free(&result);
+        assert_false(aoei_exists(results));
+    }
+    assert_int_equal(run_part(&y, &p, 0, 0, &result, &err), 0);
+    assert_int_equal(y.finished, 0);
+    assert_true(aoei_exists(results));
+    assert_int_equal(result.n, whole.n);
+    assert_int_equal(result.finished, 4);
+    assert_int_equal(result.best, whole.best);
+    for (size_t i = 0; i < whole.n; i++)
+        assert_memory_equal(result.rows[i]->score, whole.rows[i]->score, 2 * sizeof(double));
+    assert_true(aoei_exists(result.best_run_model));
+    aoe_grid_result_free(&result);
+
+    assert_int_equal(run_part(&y, &p, 2, 2, &result, &err), AOE_EARG);
+    test_message(err.message, "options.part is 2 and options.parts is 2");
+    aoe_grid_result_free(&result);
+    assert_int_equal(run_part(&y, &p, 1, 0, &result, &err), AOE_EARG);
+    aoe_grid_result_free(&result);
+    p.experiment.part = 0;
+    p.experiment.parts = 2;
+    p.experiment.join = 1;
+    assert_int_equal(aoe_grid(&p, &result, &err), AOE_EARG);
+    test_message(err.message, "options.join");
+    aoe_grid_result_free(&result);
+    aoe_grid_result_free(&whole);
+    free(results);
+    free(x.output);
+    free(y.output);
+}
+
+/* The parts of a comparison give the differences of one process. */
+static void parts_of_a_comparison(void **state) {
+    (void)state;
+    experiment x, y;
+    aoe_compare_options o, p;
+    aoe_compare_result whole = {.struct_size = sizeof whole}, result = {.struct_size = sizeof result};
+    aoe_error err = {0};
+    aoe_compare_options_defaults(&o);
+    create(&x, "compare_whole", &o.experiment);
+    o.experiment.files = &x.dev;
+    o.experiment.n_files = 1;
+    o.bootstrap.replicates = 20;
+    assert_int_equal(aoe_compare(&o, &whole, &err), 0);
+    p = o;
+    create(&y, "compare_parts", &p.experiment);
+    p.experiment.files = &y.dev;
+    for (size_t i = 0; i < 3; i++) {
+        p.experiment.join = 1;
+        p.experiment.part = p.experiment.parts = 0;
+        assert_int_equal(aoe_compare(&p, &result, &err), AOE_ENOENT);
+        aoe_compare_result_free(&result);
+        result = (aoe_compare_result){.struct_size = sizeof result};
+        p.experiment.join = 0;
+        p.experiment.part = i;
+        p.experiment.parts = 3;
+        assert_int_equal(aoe_compare(&p, &result, &err), 0);
+        aoe_compare_result_free(&result);
+        result = (aoe_compare_result){.struct_size = sizeof result};
+    }
+    assert_int_equal(y.finished, 4);
+    p.experiment.join = 1;
+    p.experiment.part = p.experiment.parts = 0;
+    assert_int_equal(aoe_compare(&p, &result, &err), 0);
+    assert_int_equal(y.finished, 4);
+    assert_int_equal(result.n, whole.n);
+    assert_int_equal(result.finished, whole.finished);
+    aoe_compare_result_free(&result);
+    aoe_compare_result_free(&whole);
+    free(x.output);
+    free(y.output);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grid_ranks_and_resumes),
@@ -730,6 +843,8 @@ int main(void) {
         cmocka_unit_test(equal_scores_prefer_the_first),
         cmocka_unit_test(damaged_records_are_errors),
         cmocka_unit_test(tiers_are_not_mixed),
+        cmocka_unit_test(parts_give_the_result_of_one_process),
+        cmocka_unit_test(parts_of_a_comparison),
         cmocka_unit_test(pairs_are_read_as_written),
         cmocka_unit_test(processes_report_their_end),
         cmocka_unit_test(bad_options_write_nothing),

@@ -3,8 +3,8 @@
  * call a different allocation fails. The training runs were finished before the test. A call therefore starts no
  * process: it only checks the inputs, reads the records of the runs and computes the results. The call must report that
  * memory ran out, must not leak a block, and must keep all records. The check of a run that is not finished is tested
- * separately.
- */
+ * separately. The same holds for parts and for joins, for which operations that change the disk also fail. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,8 @@
 #include "base/dir.h"
 
 static char *dir, *model, *train_path, *dev_path, *grid_output, *compare_output;
+static char *results; /* contents of results.jsonl of the grid */
+static size_t results_bytes;
 static aoe_train_data data;
 static aoe_evaluation_file dev;
 static aoe_configuration configurations[2];
@@ -67,6 +69,38 @@ static int run_compare(void *arg) {
     check(code, &err, result.n, result.finished);
     aoe_compare_result_free(&result);
     return code;
+}
+
+/* Runs a part, whose runs are finished (arg: not NULL), or joins the parts (arg: NULL). */
+static int run_parts(void *arg) {
+    aoe_grid_options o;
+    aoe_grid_result result = {.struct_size = sizeof result};
+    aoe_error err = {0};
+    aoe_grid_options_defaults(&o);
+    configure(&o.experiment, grid_output);
+    o.experiment.parts = arg ? 2 : 0;
+    o.experiment.part = arg ? 1 : 0;
+    o.experiment.join = !arg;
+    const int code = aoe_grid(&o, &result, &err);
+    assert_int_equal(err.code, code);
+    if (code == AOE_ENOSPC || code == AOE_EIO)
+        assert_non_null(strstr(err.message, grid_output)); /* the message names the file */
+    else if (code && !strstr(err.message, "memory"))
+        fail_msg("expected a message about memory, found: %s", err.message);
+    aoe_grid_result_free(&result);
+    return code;
+}
+
+/* After a failure, the results are those of before, and all runs are still finished. */
+static void check_results(void *arg, int code) {
+    size_t bytes;
+    (void)arg;
+    (void)code;
+    char *path = test_path(grid_output, "results.jsonl"), *now = test_read(path, &bytes);
+    assert_int_equal(bytes, results_bytes);
+    assert_memory_equal(now, results, bytes);
+    free(now);
+    free(path);
 }
 
 /* Checks a configuration with a teacher, as an experiment does before its first run. */
@@ -134,7 +168,21 @@ static void out_of_memory(void **state) {
     assert_true(test_alloc_failures(run_check, NULL, 200) > 100);
 }
 
+static void parts_fail_cleanly(void **state) {
+    (void)state;
+    static int part;
+    char *path = test_path(grid_output, "results.jsonl");
+    results = test_read(path, &results_bytes);
+    assert_true(test_alloc_failures(run_parts, &part, 200) > 100);
+    assert_true(test_alloc_failures(run_parts, NULL, 200) > 100);
+    check_results(NULL, 0);
+    assert_int_equal(test_io_failures(run_parts, check_results, &part, ENOSPC), 0); /* a complete part writes nothing */
+    assert_true(test_io_failures(run_parts, check_results, NULL, ENOSPC) > 3);
+    free(results);
+    free(path);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_memory), cmocka_unit_test(parts_fail_cleanly)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
