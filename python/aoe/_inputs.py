@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -128,11 +129,17 @@ def progress_bar(show: bool | None, total: int, label: str, unit: str = "texts")
     return tqdm(total=total, desc=label, unit=unit)
 
 
-def to_tensor(array: Any) -> Any:
-    """Returns a tensor of PyTorch that shares the memory of an array."""
+def check_tensors(wanted: bool) -> None:
+    """Raises ImportError, before anything is computed, if tensors are wanted and PyTorch is not installed."""
+    if not wanted:
+        return
     try:
-        import torch
+        importlib.import_module("torch")
     except ImportError:
         raise ImportError("convert_to_tensor=True needs PyTorch, which is not installed; leave it out to get numpy "
                           "arrays") from None
-    return torch.from_numpy(array)
+
+
+def to_tensor(array: Any) -> Any:
+    """Returns a tensor of PyTorch that shares the memory of an array."""
+    return importlib.import_module("torch").from_numpy(array)

@@ -242,6 +242,13 @@ class Model:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        if self._handle.borrowed:
+            return f"<{kind} of a running training>"
+        name = "the default model" if self.name is None else repr(self.name)
+        return f"<{kind} {name}, closed>" if self._handle.closed else f"<{kind} {name}: {self.describe()}>"
+
     def __getstate__(self) -> dict[str, Any]:
         self._check_owned("pickled")
         state = dict(self.__dict__)

@@ -54,12 +54,22 @@ def table(command: str, without: Iterable[str] = ()) -> dict[str, Row]:
     return {name: row for name, row in _tables()[command].items() if name not in left_out}
 
 
+OTHER_NAMES = {  # keyword arguments of sentence-transformers whose replacement has no similar name
+    "args": "the training arguments are keyword arguments here, such as epochs, lr and batch_size",
+    "learning_rate": "use lr", "loss": "method selects the loss; docs/python.md contains a table",
+    "evaluator": "the dev set may be an evaluator: dev of train, eval_dataset of Trainer",
+    "gradient_checkpointing": "use recompute",
+}
+
+
 def check_names(given: Iterable[str], known: Iterable[str], function: str) -> None:
     """Raises TypeError, which names similar keyword arguments, for an unknown keyword argument."""
     names = list(known)
     for name in given:
         if name in names:
             continue
+        if name in OTHER_NAMES:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}; {OTHER_NAMES[name]}")
         plain = name.lower().replace("_", "")
         near = difflib.get_close_matches(name, names, 3, 0.6)
         near += [n for n in names if n not in near and len(plain) > 2 and

@@ -84,6 +84,7 @@ class CrossEncoder(Model):
         _check_device(device)
         check_unsupported(prompt_name=prompt_name, prompt=prompt, pool=pool, chunk_size=chunk_size)
         _native.positive(batch_size, "batch_size")
+        _inputs.check_tensors(convert_to_tensor)
         pairs = _inputs.as_list(inputs)
         single = len(pairs) == 2 and all(isinstance(text, str) for text in pairs)
         pairs = [pairs] if single else pairs

@@ -223,6 +223,7 @@ class SentenceTransformer(Model):
         _check_device(device if not isinstance(device, list) or len(device) != 1 else device[0])
         check_unsupported(pool=pool, chunk_size=chunk_size, task=task)
         _native.positive(batch_size, "batch_size")
+        _inputs.check_tensors(convert_to_tensor)
         if precision not in _inputs.PRECISIONS:
             raise ValueError(f"precision must be one of {', '.join(_inputs.PRECISIONS)}, not {precision!r}")
         if output_value not in ("sentence_embedding", "token_embeddings"):

@@ -4,6 +4,7 @@ import json
 import logging
 import pickle
 import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -293,6 +294,24 @@ def test_attributes_that_are_missing(model, pair_model):
         model.to(dtype="float16")
     with pytest.raises(NotImplementedError, match="dtype"):
         model.to("cpu", "float16")
+
+
+def test_representation(model, pair_model):
+    """Notebooks show it for the last line of a cell."""
+    assert repr(model) == f"<SentenceTransformer the default model: {model.describe()}>"
+    assert repr(pair_model).startswith("<CrossEncoder '") and "/cross_encoders/bert'" in repr(pair_model)
+    with aoe.SentenceTransformer() as closed:
+        pass
+    assert repr(closed) == "<SentenceTransformer the default model, closed>"
+
+
+def test_tensors_without_torch(model, pair_model, monkeypatch):
+    """The error comes before the computation, which may take hours."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(aoe._inputs, "Texts", None)  # the computation cannot start
+    for call, inputs in ((model.encode, ["a"]), (pair_model.predict, [("a", "b")])):
+        with pytest.raises(ImportError, match="needs PyTorch"):
+            call(inputs, convert_to_tensor=True)
 
 
 def test_directory_of_an_open_model(model, tmp_path, monkeypatch):

@@ -415,7 +415,10 @@ def test_options_reach_the_library(tmp_path, start, files):
 
 
 @pytest.mark.parametrize("options, error, words", [
-    ({"learning_rate": 1e-3}, TypeError, "lr"), ({"batchsize": 8}, TypeError, "batch_size"),
+    ({"batchsize": 8}, TypeError, "batch_size"),
+    ({"learning_rate": 1e-3}, TypeError, "use lr$"), ({"loss": None}, TypeError, "method selects the loss"),
+    ({"args": None}, TypeError, "training arguments are keyword"), ({"evaluator": None}, TypeError, "eval_dataset"),
+    ({"gradient_checkpointing": True}, TypeError, "use recompute$"),
     ({"num_epochs": 3}, TypeError, "epochs"), ({"quiet": True}, TypeError, "unexpected"),
     ({"epochs": 1.5}, TypeError, "epochs must be an integer"), ({"epochs": -1}, ValueError, "epochs"),
     ({"epochs": True}, TypeError, "epochs"), ({"batch_size": 1}, ValueError, "batch_size must be at least 2"),
