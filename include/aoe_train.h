@@ -150,9 +150,9 @@ typedef struct aoe_training_args {
                          are not changed */
     double min_lr;    /* training stops if the learning rate falls below this value because of lr_divide; default 0:
                          never */
-    /* Number of parts whose gradients are added to that of a batch, in a fixed order: a power of two, at most
-     * AOE_MAX_SHARDS; default 1. It changes only the rounding of the gradients. With `comm`, it must be at least the
-     * number of ranks, which does not change the result. */
+    /* Number of shards of a batch, whose gradients are added in a fixed order: a power of two, at most AOE_MAX_SHARDS;
+     * default 1. It changes only the rounding of the gradients. With `comm`, it must be at least the number of ranks,
+     * which does not change the result. */
     size_t shards;
     const aoe_comm *comm; /* ranks that train together (aoe_comm.h); all of them call the function with the same
                              options. Only rank 0 writes to `output` and calls `event`. If the function returns

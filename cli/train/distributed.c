@@ -19,8 +19,8 @@ const aoei_option cli_distributed_table[CLI_DISTRIBUTED_COUNT] = {
      .choices = transports,
      .noun = "transport",
      .offset = offsetof(cli_distributed, transport),
-     .help = "train in all processes that mpirun or srun has started, each with a part of every batch; mpi needs"
-             " libaoe-mpi.so (make mpi)"},
+     .help = "train in all processes that mpirun or srun has started, each with some shards of every batch; mpi "
+             "needs libaoe-mpi.so (make mpi)"},
 };
 
 /* Warns if this rank may use only one of the CPUs of its computer, to which mpirun may have bound it. */

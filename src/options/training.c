@@ -174,8 +174,8 @@ static const aoei_option schedule_options[] = {
      ARG(shards),
      .min = 1,
      .max = AOE_MAX_SHARDS,
-     .help = "number of parts whose gradients are added in a fixed order, a power of two: at least the number of "
-             "processes that will ever train this run together. It changes only the rounding"},
+     .help = "number of shards of a batch, whose gradients are added in a fixed order: a power of two, at least the "
+             "number of processes that will ever train this run together. It changes only the rounding"},
     {.name = "lr", .kind = AOEI_OPTION_REAL, ARG(lr), .most = 1e3, .help = "peak learning rate"},
     {.name = "warmup",
      .kind = AOEI_OPTION_REAL,
