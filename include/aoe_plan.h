@@ -49,6 +49,8 @@ typedef struct aoe_memory_plan {
     uint64_t sent_vectors, sent_gradients, sent_norm, sent_weights, sent_agreement;
     double tokens_per_second; /* if aoe_plan_options.measure_speed is 1: estimated speed of training on this computer in
                                  one process, with the threads of the context; 0: the model has no linear layers */
+    uint64_t sent_check; /* several ranks: bytes that the rank sends after every 100 steps, in addition to those of the
+                            steps, to compare the weights of all ranks */
 } aoe_memory_plan;
 
 typedef struct aoe_plan_options {
@@ -59,8 +61,9 @@ typedef struct aoe_plan_options {
     aoe_storage storage; /* used only by aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
     /* Options of the training run, borrowed; NULL (default): the default options. The method with its layers, the
      * adapters, the optimizer and options.layers are used. If lora.r is 0, the adapters of the model are trained; if
-     * the model has no adapters, all weights are trained. The batch size, recompute and the data files have no
-     * effect */
+     * the model has no adapters, all weights are trained. CROSS_ENCODER trains the head of the model, or a new one if
+     * the model has none, or if `classes` is set to another number. The batch size, recompute and the data files have
+     * no effect */
     const aoe_train_options *train;
     /* A distributed run: the plan is for rank `rank` of `ranks`, which train together with train->args.shards, at least
      * `ranks`. 0 (default) or 1: one process. The other fields have no effect on the fields for inference */
@@ -68,6 +71,11 @@ typedef struct aoe_plan_options {
     size_t batch_texts; /* with several ranks and train->cache_chunk, where n_texts is the number of texts in a chunk:
                            number of texts in the whole batch; 0 (default): n_texts */
     int measure_speed;  /* 1: sets tokens_per_second, which takes about a second for BERT-base; default 0 */
+    /* Options of a pretraining run (aoe_pretrain), borrowed; NULL (default): a run of aoe_train. `train` must then be
+     * NULL, and the fields for training describe steps of pretrain->batch_size sequences of `length` tokens, of which
+     * args.batch_tokens tokens are processed at a time. n_texts is the number of texts only for inference, and
+     * batch_texts is not used. args.optimizer and args.shards are used */
+    const aoe_pretrain_options *pretrain;
 } aoe_plan_options;
 
 AOE_OPTIONS(aoe_plan_options);

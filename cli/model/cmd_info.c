@@ -29,10 +29,13 @@ typedef struct options {
     double network;    /* speed of the network in bits per second; 0: not given */
     double rate;       /* tokens per second that one process trains; 0: measured */
     aoe_plan_options p;
-    aoe_train_options train; /* options of the training run of the memory plan */
-    size_t classes;          /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
-    const char *activation;  /* result: activation function of a cross-encoder; static string */
-    int no_embeddings;       /* result: 1: the directory can only be opened as a cross-encoder */
+    int pretrains;           /* 1: the memory plan is for aoe pretrain */
+    aoe_train_options train; /* options of the training run of the memory plan; with `pretrains`, only the rows that aoe
+                                pretrain also has */
+    aoe_pretrain_options pretrain;
+    size_t classes;         /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
+    const char *activation; /* result: activation function of a cross-encoder; static string */
+    int no_embeddings;      /* result: 1: the directory can only be opened as a cross-encoder */
 } options;
 
 static const aoei_option explain_table[] = {
@@ -102,6 +105,11 @@ static const aoei_option table[] = {
          "with --plan or --shape: assume this training method (aoe train --help): the layers and the encoders that it "
          "adds or removes, but not the generator of diffcse",
      .fallback = "angle"},
+    {.name = "pretrain",
+     .kind = AOEI_OPTION_FLAG,
+     .offset = offsetof(options, pretrains),
+     .help = "with --plan or --shape: assume aoe pretrain with sequences of --length tokens, of which --batch-tokens "
+             "tokens are processed at a time (default of --batch-size: 256 sequences)"},
     {.name = "ranks",
      .kind = AOEI_OPTION_SIZE,
      .offset = offsetof(options, ranks),
@@ -197,6 +205,11 @@ typedef struct step_plan {
 
 #define USABLE 0.94 /* part of the speed of a network that the contents of messages can use */
 
+/* Returns the number of tokens of a step. */
+static size_t step_tokens(const options *o) {
+    return o->p.batch_texts * o->p.length * (o->pretrains ? 1 : o->train.accumulate);
+}
+
 /* Plans a step. The phases follow one after the other, and each ends when the slowest process has ended it. plan: the
  * largest values of all processes. */
 static void plan_step(step_plan *s, const aoe_memory_plan *plan, const options *o) {
@@ -216,10 +229,11 @@ static void plan_step(step_plan *s, const aoe_memory_plan *plan, const options *
     if (!(s->rate > 0))
         return;
     /* A process with several shards encodes all of them before the loss, and all but one again before their backward
-     * pass; a forward pass is a third of the computation. With --cache-chunk, the rate includes this. */
+     * pass; a forward pass is a third of the computation. With --cache-chunk, the rate includes this. Pretraining
+     * encodes every sequence once. */
     const size_t shards = o->train.args.shards, most = (shards + o->ranks - 1) / o->ranks;
-    const double again = o->train.cache_chunk ? 0 : (double)(most - 1) / (3 * (double)most);
-    const double tokens = (double)(o->p.batch_texts * o->p.length * o->train.accumulate);
+    const double again = o->train.cache_chunk || o->pretrains ? 0 : (double)(most - 1) / (3 * (double)most);
+    const double tokens = (double)(step_tokens(o));
     s->computation = tokens / s->rate * (double)most / (double)shards * (1 + again);
     s->step = s->computation + exchange;
     s->efficiency = tokens / s->rate / ((double)o->ranks * s->step);
@@ -230,7 +244,7 @@ static void step_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     plan_step(&s, plan, o);
     cli_table_cell(t, " step of %zu rank%s", o->ranks, cli_plural(o->ranks));
     cli_table_cell(t, "%zu shard%s, %zu tokens, bytes sent by a rank", o->train.args.shards,
-                   cli_plural(o->train.args.shards), o->p.batch_texts * o->p.length * o->train.accumulate);
+                   cli_plural(o->train.args.shards), step_tokens(o));
     if (s.computation > 0) {
         cli_table_cell(t, "  computation");
         cli_table_cell(t, "%.4f s at %.0f tokens/s (%s)", s.computation, s.rate,
@@ -243,6 +257,8 @@ static void step_rows(cli_table *t, const aoe_memory_plan *plan, const options *
         else
             cli_table_cell(t, "%.6f MB", (double)s.phase[i].sent / 1e6);
     }
+    cli_table_cell(t, "  weights, compared");
+    cli_table_cell(t, "%.6f MB after every 100 steps", (double)plan->sent_check / 1e6);
     if (s.efficiency > 0) {
         cli_table_cell(t, "  whole step");
         cli_table_cell(t, "%.4f s", s.step);
@@ -382,12 +398,13 @@ static json_t *step_json(const aoe_memory_plan *plan, const options *o) {
     plan_step(&s, plan, o);
     set_size(j, "ranks", o->ranks);
     set_size(j, "shards", o->train.args.shards);
-    set_size(j, "tokens", o->p.batch_texts * o->p.length * o->train.accumulate);
+    set_size(j, "tokens", step_tokens(o));
     for (size_t i = 0; i < PHASES; i++) {
         set_size(sent, s.phase[i].key, s.phase[i].sent);
         json_object_set_new(seconds, s.phase[i].key, json_real(s.phase[i].seconds));
     }
     json_object_set_new(j, "sent", sent);
+    set_size(j, "sent_every_100_steps", plan->sent_check);
     if (!(o->network > 0)) {
         json_decref(seconds);
         return j;
@@ -502,9 +519,25 @@ static aoe_model *open_head(options *o, const char *dir, aoe_context *ctx) {
     return model;
 }
 
+/* Sets the options of a pretraining run. The texts of an inference batch then have as many tokens as a micro-batch. */
+static void set_pretrain_options(options *o, const char *model) {
+    aoe_training_args *args = &o->pretrain.args;
+    args->model = model;
+    args->optimizer = o->train.args.optimizer;
+    args->shards = o->train.args.shards;
+    args->batch_tokens = o->model.embedder.batch_tokens;
+    o->p.pretrain = &o->pretrain;
+    o->p.n_texts = args->batch_tokens > o->p.length ? args->batch_tokens / o->p.length : 1;
+    o->p.batch_texts = o->pretrain.batch_size;
+}
+
 /* Sets the model or shape of the training run. Unless it is given, the number of texts is set to the batch size of the
  * run. */
 static void set_train_options(options *o, const char *model) {
+    if (o->pretrains) {
+        set_pretrain_options(o, model);
+        return;
+    }
     o->train.args.model = model;
     o->p.train = &o->train;
     o->p.n_texts = o->texts ? o->texts : aoe_train_batch_texts(&o->train, 2);
@@ -538,6 +571,7 @@ static int plan_ranks(aoe_memory_plan *plan, options *o, const aoe_model *model,
         all.sent_norm = larger(own.sent_norm, most.sent_norm);
         all.sent_weights = larger(own.sent_weights, most.sent_weights);
         all.sent_agreement = larger(own.sent_agreement, most.sent_agreement);
+        all.sent_check = larger(own.sent_check, most.sent_check);
         all.tokens_per_second = o->p.rank ? most.tokens_per_second : own.tokens_per_second;
     }
     *plan = all;
@@ -552,6 +586,8 @@ static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model
     aoe_model_options with_defaults = o->model.o;
     aoe_model *opened;
     set_train_options(o, dir);
+    if (o->pretrains)
+        return plan_ranks(plan, o, model, NULL, ctx, err);
     if (method->prompt && !o->model.o.prompt && !o->model.o.prompt_name)
         with_defaults.prompt = method->prompt;
     if (o->model.o.pooling == AOE_POOLING_AUTO)
@@ -589,7 +625,8 @@ static int run_info(options *o, const char *dir, aoe_context *ctx) {
     int code = 0;
     if (aoe_model_is_cross_encoder(model))
         head = open_head(o, dir, ctx);
-    if (o->plan && plan_memory(&plan, o, model, dir, ctx, &err))
+    const aoe_model *planned = head && o->train.method == AOE_METHOD_CROSS_ENCODER ? head : model;
+    if (o->plan && plan_memory(&plan, o, planned, dir, ctx, &err))
         code = cli_fail("%s", err.message);
     else if (o->general.json && o->explain && !(settings = cli_explain_json(head ? head : model)))
         code = 1;
@@ -640,7 +677,7 @@ typedef struct memory_rows {
 } memory_rows;
 
 /* Collects the rows, except those that the command lists otherwise: the method, the adapters, and --recompute, because
- * the estimate contains both cases. The estimate does not contain the classification head of a cross-encoder. */
+ * the estimate contains both cases. */
 static void collect_rows(memory_rows *rows) {
     rows->n = 0;
     for (size_t g = 0; g < AOEI_GROUP_LORA; g++) {
@@ -653,9 +690,23 @@ static void collect_rows(memory_rows *rows) {
             aoei_option *row = &rows->row[rows->n++];
             *row = *o;
             row->offset += group->offset;
-            row->methods &= ~AOEI_METHOD_BIT(AOE_METHOD_CROSS_ENCODER);
         }
     }
+}
+
+/* Rejects options that aoe pretrain does not have. */
+static int check_pretraining(const options *o, const memory_rows *rows, const cli_args *args) {
+    static const char *const of_training[] = {"method", "texts", "lora-r", "load-8bit"};
+    const char *other = cli_first_given(args, of_training, sizeof of_training / sizeof *of_training);
+    for (size_t i = 0; i < rows->n && !other; i++) {
+        const char *name = rows->row[i].name;
+        if (name && cli_given(args, name) && strcmp(name, "shards") != 0 && strcmp(name, "optimizer") != 0 &&
+            strcmp(name, "batch-size") != 0)
+            other = name;
+    }
+    if (!o->pretrains || !other)
+        return CLI_GO;
+    return cli_usage("info", "--pretrain and --%s exclude each other; give only one of them", other);
 }
 
 /* Rejects training options that have no effect on what the command prints. */
@@ -679,8 +730,16 @@ static int check_training(const options *o, const memory_rows *rows, const cli_a
     if (o->ranks && o->model.o.dtype == AOE_DTYPE_INT8)
         return cli_usage("info", "--ranks has no effect with --dtype int8, which is only for inference; use f32, bf16 "
                                  "or auto");
+    if (o->pretrains && !o->plan && !o->shape)
+        return cli_usage("info", "--pretrain requires --plan");
+    if (o->pretrains && o->model.o.dtype == AOE_DTYPE_INT8)
+        return cli_usage("info", "--pretrain has no effect with --dtype int8, which is only for inference; use f32, "
+                                 "bf16 or auto");
     if (any && !o->plan && !o->shape)
         return cli_usage("info", "--%s requires --plan", any);
+    const int code = check_pretraining(o, rows, args);
+    if (code != CLI_GO)
+        return code;
     if (batch && o->texts)
         return cli_usage("info", "--texts and --%s exclude each other; give only one of them", batch);
     /* --method and the options of the batch also change the memory of inference */
@@ -718,6 +777,7 @@ static int parse_arguments(options *o, cli_args *args, const cli_syntax *syntax,
         cli_model_defaults(&o->model);
         aoe_plan_options_defaults(&o->p);
         aoe_train_options_defaults(&o->train);
+        aoe_pretrain_options_defaults(&o->pretrain);
         aoe_train_method_defaults(&o->train, method);
         const int code = cli_parse(args, syntax, argc, argv);
         if (code != CLI_GO || o->train.method == method)
@@ -751,6 +811,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info model --plan --method simcse-sup --batch-size 128 --cache-chunk 16 --optimizer sgd\n"
                     "  aoe info model --plan --ranks 8 --network 10Gb --batch-size 512 --length 32\n"
+                    "  aoe info model --plan --pretrain --ranks 8 --network 10Gb --length 128\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
         CLI_GROUPS(groups),
         .max_operands = 1,
@@ -762,6 +823,8 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO && o.ranks && !cli_given(&args, "shards"))
         while (o.train.args.shards < o.ranks)
             o.train.args.shards *= 2;
+    if (code == CLI_GO && cli_given(&args, "batch-size"))
+        o.pretrain.batch_size = o.train.batch_size;
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);

@@ -119,6 +119,7 @@ static const aoei_option batch_options[] = {
      .help = "allow a text to occur twice in a batch of positives or triplets. A text equal to the positive"
              " of a query may then be one of the negatives of this query"},
     {.name = "accumulate",
+     .memory = 1,
      .kind = AOEI_OPTION_SIZE,
      AT(accumulate),
      .min = 1,

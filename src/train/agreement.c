@@ -145,3 +145,7 @@ int aoei_agree_on_weights(aoei_trainer *t, const char *what, aoe_error *err) {
     aoei_free(slice);
     return code ? code : aoei_comm_same_hash(&t->comm, what, hash, err);
 }
+
+uint64_t aoei_agree_on_weights_sent(size_t ranks) {
+    return 2 * aoei_comm_same_hash_sent(ranks); /* an agreement has the size of the comparison of a hash */
+}

@@ -14,3 +14,5 @@ int aoei_agree_on_settings(aoei_trainer *t, aoe_error *err);
 /* Compares the values of the parameters. what: name for the message, such as "the weights of the start model". Errors:
  * AOE_EMISMATCH, AOE_ECOMM, AOE_ENOMEM. */
 int aoei_agree_on_weights(aoei_trainer *t, const char *what, aoe_error *err);
+/* Returns the number of bytes that a rank sends in aoei_agree_on_weights if the weights are equal. */
+uint64_t aoei_agree_on_weights_sent(size_t ranks);

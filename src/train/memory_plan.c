@@ -12,12 +12,15 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "encoder/arch.h"
+#include "encoder/classification_head.h"
 #include "encoder/shapes.h"
 #include "encoder/slots.h"
 #include "model/weight_placement.h"
 #include "modeldir/storage.h"
 #include "nn/dtype.h"
+#include "nn/pooling.h"
 #include "train/methods.h"
+#include "train/mlm_step.h"
 #include "train/pair_step.h"
 #include "train/partitioned_step.h"
 #include "train/schedule.h"
@@ -76,7 +79,8 @@ static int measure_params(aoe_memory_plan *plan, size_t *bytes, const aoe_model 
     return rc;
 }
 
-/* Sets plan->evaluation to the bytes of the memory for evaluations: the copy of the best weights, and the embedder. */
+/* Sets plan->evaluation to the bytes of the memory for evaluations of aoe_train: the copy of the best weights, and the
+ * embedder. */
 static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_error *err) {
     aoe_embedder_options o;
     size_t embedder;
@@ -159,6 +163,15 @@ typedef struct run {
     aoei_shards shards;           /* shards of the rank */
 } run;
 
+static void set_traffic(aoe_memory_plan *plan, const aoei_traffic_plan *traffic) {
+    plan->sent_vectors = traffic->vectors;
+    plan->sent_gradients = traffic->gradients;
+    plan->sent_norm = traffic->norm;
+    plan->sent_weights = traffic->weights;
+    plan->sent_agreement = traffic->agreement;
+    plan->sent_check = traffic->check;
+}
+
 /* Computes the bytes that the rank sends in a step. */
 static int plan_traffic(aoe_memory_plan *plan, const run *r, const aoe_plan_options *o, aoe_error *err) {
     aoei_pair_step step = {.ctx = r->model->ctx};
@@ -177,11 +190,7 @@ static int plan_traffic(aoe_memory_plan *plan, const run *r, const aoe_plan_opti
         rc = aoei_traffic_plan_pairs(&traffic, &step, &batch, err);
     if (rc)
         return rc;
-    plan->sent_vectors = traffic.vectors;
-    plan->sent_gradients = traffic.gradients;
-    plan->sent_norm = traffic.norm;
-    plan->sent_weights = traffic.weights;
-    plan->sent_agreement = traffic.agreement;
+    set_traffic(plan, &traffic);
     return AOE_OK;
 }
 
@@ -219,6 +228,73 @@ static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_opt
     plan->working = training.all - training.kept;
     rc = sum_training(plan, &training, &plan->training, err);
     return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
+}
+
+/* Computes the memory for pretraining. Sets *plan, except the fields for inference. */
+static int plan_pretraining(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
+    const aoe_training_args *args = &o->pretrain->args;
+    aoei_comm comm = {.c = {.struct_size = sizeof(aoe_comm), .rank = (int)o->rank, .ranks = (int)o->ranks}};
+    const aoei_shards shards = aoei_shards_of(args->shards, &comm);
+    aoei_encoder_config c = m->config;
+    c.mlm_head = 1;
+    c.modules = (aoei_module_config){.n = 0}; /* pretraining uses the last hidden states */
+    c.training = NULL;
+    const size_t tokens = args->batch_tokens > o->length ? args->batch_tokens : o->length;
+    const aoei_mlm_step_options step = {.tokens = tokens,
+                                        .texts = tokens,
+                                        .longest = o->length,
+                                        .type = m->type,
+                                        .optimizer = aoei_optimizer_of(args->optimizer),
+                                        .shards = &shards};
+    const aoei_params_options parameters = {
+        .type = m->type, .optimizer = step.optimizer, .rank = o->rank, .ranks = o->ranks};
+    const aoe_model pretrained = {.ctx = m->ctx, .type = m->type, .dtype = m->dtype, .config = c};
+    encoder_bytes training = {0}, recompute = {0};
+    size_t params = 0, arena = 0, other = 0;
+    aoei_traffic_plan traffic;
+    aoei_arena measuring;
+    aoei_params layout;
+    int rc = AOE_OK;
+    if (!c.arch->mlm_class_name || m->lora.r)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "options.pretrain: %s cannot be pretrained; plan for a model without adapters, of an "
+                         "architecture such as bert, roberta, mpnet, modernbert or ran",
+                         m->lora.r ? "adapters" : "this architecture");
+    if ((rc = measure_encoder(&training, &pretrained, tokens, tokens, o->length, (aoei_encoder_mode){.training = 1},
+                              err)) ||
+        (rc = measure_encoder(&recompute, &pretrained, tokens, tokens, o->length,
+                              (aoei_encoder_mode){.training = 1, .recompute = 1}, err)) ||
+        (rc = measure_params(plan, &params, &pretrained, &parameters, &shards, 0, err)) ||
+        (rc = aoei_mlm_step_measure(&arena, &other, m->ctx, &c, &step, err)))
+        return rc;
+    plan->objectives = arena - params - training.all + other;
+    plan->kept = training.kept;
+    plan->kept_recompute = recompute.kept;
+    plan->working = training.all - training.kept;
+    plan->evaluation = plan->parameters;
+    if (o->ranks > 1) {
+        aoei_arena_measure(&measuring);
+        rc = aoei_params_layout(&layout, m->ctx, &c, &parameters, &measuring, err);
+        if (rc)
+            return rc;
+        aoei_traffic_plan_pretraining(&traffic, &shards, &layout.share);
+        set_traffic(plan, &traffic);
+    }
+    rc = sum_training(plan, &training, &plan->training, err);
+    return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
+}
+
+/* Adds a new classification head to the configuration of m, unless it has a head and o->classes is not set to another
+ * number. */
+static int add_head(aoe_model *m, const aoei_method *method, const aoe_train_options *o, aoe_error *err) {
+    const size_t classes = aoei_method_scores(method, o), own = m->config.modules.classes;
+    if (own && (o->classes == AOE_AUTO || own == classes))
+        return AOE_OK;
+    m->config.modules = (aoei_module_config){.n = 0};
+    const int rc = aoei_head_read(&m->config, classes, m->files.config_json,
+                                  m->files.config_json ? m->files.dir : "options.shape", err);
+    m->config.modules.pooled_parts = rc ? 0 : aoei_pooling_parts(m->config.pooling);
+    return rc;
 }
 
 /* Sets m->config.lora to the adapters that training would use. If o->lora.r is set, these are new adapters; otherwise,
@@ -302,6 +378,8 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
                .comm = {.c = {.struct_size = sizeof(aoe_comm), .rank = (int)o->rank, .ranks = (int)o->ranks}}};
     r->shards = aoei_shards_of(train->args.shards, &r->comm);
     int rc = aoei_method_find(&r->method, train->method, err);
+    if (!rc && r->method->cross_encoder)
+        rc = add_head(&adapted, r->method, train, err);
     if (!rc)
         rc = add_adapters(&adapted, train, err);
     if (!rc)
@@ -340,8 +418,7 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
 }
 
 /* Checks the ranks and the shards. */
-static int check_ranks(const aoe_plan_options *o, const aoe_train_options *train, aoe_error *err) {
-    const size_t shards = train->args.shards;
+static int check_ranks(const aoe_plan_options *o, size_t shards, aoe_error *err) {
     if (shards < 1 || shards > AOE_MAX_SHARDS || shards & (shards - 1))
         return aoei_fail(err, AOE_EARG, "options.shards is %zu; give a power of two of at most %d", shards,
                          AOE_MAX_SHARDS);
@@ -368,13 +445,21 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     AOEI_OPTIONS(aoe_plan_options, o, err);
     aoe_plan_options resolved = *o;
     const aoe_train_options *train = o->train;
+    const aoe_pretrain_options *pretrain = o->pretrain;
+    if (train && pretrain)
+        return aoei_fail(err, AOE_EARG, "options.train and options.pretrain are both set; set only one of them");
     AOEI_OPTIONS(aoe_train_options, train, err);
+    AOEI_OPTIONS(aoe_pretrain_options, pretrain, err);
     if (o->length == AOE_AUTO)
         resolved.length = m->settings.max_length;
+    if (o->pretrain) {
+        resolved.pretrain = pretrain;
+        resolved.batch_texts = 0;
+    }
     o = &resolved;
     size_t n_tokens;
     encoder_bytes inference = {0};
-    int rc = check_ranks(o, train, err);
+    int rc = check_ranks(o, o->pretrain ? pretrain->args.shards : train->args.shards, err);
     if (rc)
         return rc;
     run r = {0};
@@ -388,10 +473,12 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     plan->weights = m->files.stored_bytes;
     plan->packed = m->memory.converted_bytes + aoei_model_packed_bytes(m);
     plan->activations = inference.all;
-    if (!(rc = create_run(&r, m, train, o, n_tokens, err)))
+    if (o->pretrain)
+        rc = plan_pretraining(plan, m, o, err);
+    else if (!(rc = create_run(&r, m, train, o, n_tokens, err)))
         rc = plan_training(plan, &r, o, err);
     if (!rc && o->measure_speed)
-        rc = aoei_step_speed(&plan->tokens_per_second, m->ctx, &r.model->config, r.model->type, err);
+        rc = aoei_step_speed(&plan->tokens_per_second, m->ctx, r.model ? &r.model->config : &m->config, m->type, err);
     destroy_run(&r);
     return rc;
 }

@@ -13,7 +13,7 @@
 #include "train/batch_plan.h"
 #include "train/pair_step.h"
 
-enum { AOEI_MAX_CLASSES = 10000 /* maximum number of classes of a classifier */ };
+enum { AOEI_MAX_LABELS = 10000 /* maximum number of classes of a classifier */ };
 
 /* Bit of a kind of examples in aoei_method.kinds, for example AOEI_KIND(PAIRS). */
 #define AOEI_KIND(kind) (1u << AOE_EXAMPLES_##kind)

@@ -202,7 +202,7 @@ int aoei_method_has_classes(const aoei_method *m, const aoe_train_options *o) {
 /* Checks that all labels of labeled pairs are classes. file: file of the examples. */
 static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe_train_options *o,
                          const aoe_train_data *file, aoe_error *err) {
-    const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : AOEI_MAX_CLASSES;
+    const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : AOEI_MAX_LABELS;
     char word[AOEI_EXCERPT], label[AOEI_EXCERPT + 40];
     for (size_t i = 0; i < e->n && e->kind == AOE_EXAMPLES_PAIRS; i++) {
         if (e->label[i] >= 0 && e->label[i] < max_classes && !(e->label[i] > floor(e->label[i])))

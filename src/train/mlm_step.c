@@ -59,6 +59,18 @@ int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
     return aoei_encoder_layout(&s->state, ctx, c, arena, n, o->texts, o->longest, mode, err);
 }
 
+int aoei_mlm_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context *ctx, const aoei_encoder_config *c,
+                          const aoei_mlm_step_options *o, aoe_error *err) {
+    aoei_mlm_step s = {.ctx = ctx};
+    aoei_arena arena;
+    aoei_arena_measure(&arena);
+    const int code = aoei_mlm_step_layout(&s, ctx, c, o, &arena, err);
+    *arena_bytes = arena.used;
+    *other_bytes =
+        o->tokens * (sizeof *s.index + sizeof *s.target) + block_rows(c) * (sizeof *s.loss + sizeof *s.is_correct);
+    return code || !arena.overflow ? code : aoei_fail_nomem(err, o->tokens);
+}
+
 static int create_buffers(aoei_mlm_step *s, aoe_error *err) {
     const size_t n = s->o.tokens, block = block_rows(&s->config);
     const int code = aoei_batch_buffer_create(&s->buffer, n, s->o.texts, err);

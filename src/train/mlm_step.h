@@ -75,6 +75,10 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s); /* accepts a zeroed struct */
 /* Takes the memory of all tensors from the arena. If the arena is a measuring arena, only the size is computed. */
 int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c,
                          const aoei_mlm_step_options *o, aoei_arena *arena, aoe_error *err);
+/* Sets *arena_bytes to the size of the arena of a step, and *other_bytes to the size of the other buffers, without the
+ * token ids of the chunk. Errors: AOE_ENOMEM. */
+int aoei_mlm_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context *ctx, const aoei_encoder_config *c,
+                          const aoei_mlm_step_options *o, aoe_error *err);
 /* Processes the chunk in s->buffer. Adds its loss and its counts to *sums. The gradient of the chunk's loss (the sum
  * over its masked tokens) is multiplied by scale and added to the gradients of the parameters. If scale is 0, no
  * gradients are computed. drop: dropout, or NULL for none. */

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "train/agreement.h"
 #include "train/mlm_step.h"
 #include "train/partitioned_step.h"
 
@@ -14,6 +15,7 @@ static void plan_update(aoei_traffic_plan *p, const aoei_shards *shards, const a
     aoei_partitioned_step_sent(shards, share, &p->gradients, &p->norm, &p->weights);
     /* rank 0 tells the others in one byte whether to stop */
     p->agreement = compared * aoei_comm_same_hash_sent(ranks) + aoei_comm_broadcast_sent(rank, ranks, 1);
+    p->check = aoei_agree_on_weights_sent(ranks);
 }
 
 /* Divides n examples of the same size into shards. first: [shards + 1]. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The bytes that a rank of a distributed run sends in a step. They are computed by the units that send them, for a
  * batch whose texts all have the same number of tokens; with other texts, the shards have other numbers of examples,
- * and only the bytes of the vectors differ. The messages between checkpoints, and those every 100 steps that compare
- * the weights, are not included.
+ * and only the bytes of the vectors differ. The messages of checkpoints and evaluations are not included.
  */
 #pragma once
 
@@ -11,6 +10,7 @@
 /* Bytes by phase (aoei_traffic_kind). */
 typedef struct aoei_traffic_plan {
     uint64_t vectors, gradients, norm, weights, agreement;
+    uint64_t check; /* bytes that are sent after some steps to compare the weights (aoei_agree_on_weights) */
 } aoei_traffic_plan;
 
 /* The batches of a step. */

@@ -98,7 +98,7 @@ rejected --shape bert-tiny --optimizer sgd --dtype int8
 rejected --shape bert-tiny --texts 8 --batch-size 8
 rejected --shape bert-tiny --lstm-dims 64
 rejected --shape bert-tiny --layers-per-step 2
-rejected --shape bert-tiny --method cross-encoder --classes 3
+rejected --shape bert-tiny --classes 3
 rejected -m model --batch-size 8
 
 # The plan of a run of several processes: memory, bytes and times
@@ -116,6 +116,28 @@ for speed in 10GB 10 Gb fast -1Gb 1e3Gb 0Gb; do
     echo "exit code $code"
 done
 fails "$AOE" info --shape bert-tiny --ranks 4 --shards 2
+# Accumulated batches, pretraining and the head of a cross-encoder are part of the plan.
+ranks 2 --accumulate 3 --network 1Gb --rate 1000
+ranks 2 --pretrain --network 1Gb --rate 1000 --shards 4
+plan_of() {
+    "$AOE" info --shape bert-tiny --dtype f32 --length 16 --batch-size 32 --json "$@" |
+        grep -o '"\(texts\|parameters\|gradients\|moments\)":[0-9]*' | paste -sd' '
+}
+plan_of
+plan_of --accumulate 2 --shards 4
+plan_of --method cross-encoder
+plan_of --method cross-encoder --classes 3
+plan_of --pretrain
+for options in --method=angle --accumulate=2 --texts=4 --lora-r=2 --cache-chunk=2; do
+    code=0
+    "$AOE" info --shape bert-tiny --pretrain $options || code=$?
+    echo "exit code $code"
+done
+fails "$AOE" info --shape tinyllama-1.1b --pretrain --length 16
+fails "$AOE" info --shape ran-mini --method cross-encoder --length 16
+code=0
+"$AOE" info -m model --pretrain || code=$?
+echo "exit code $code"
 for options in "--ranks 2" "--network 1Gb" "--rate 5"; do
     code=0
     # shellcheck disable=SC2086

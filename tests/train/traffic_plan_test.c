@@ -34,6 +34,8 @@ static const variant variants[] = {
     {.name = "simcse", .method = AOE_METHOD_SIMCSE_UNSUP, .shards = 8, .ranks = 7, .accumulate = 2},
     {.name = "is-bert", .method = AOE_METHOD_IS_BERT, .shards = 8, .ranks = 8},
     {.name = "ct", .method = AOE_METHOD_CT, .shards = 8, .ranks = 3},
+    {.name = "cross-encoder", .method = AOE_METHOD_CROSS_ENCODER, .shards = 4, .ranks = 3, .accumulate = 3},
+    {.name = "cross-encoder-lora", .method = AOE_METHOD_CROSS_ENCODER, .shards = 2, .ranks = 2, .lora = 1},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -151,7 +153,7 @@ static void plan_equals_counted_bytes(void **state) {
         o.train = &x.r.o;
         o.ranks = (size_t)v->ranks;
         o.n_texts = aoe_train_batch_texts(&x.r.o, 2);
-        o.length = 5; /* with the special tokens */
+        o.length = v->method == AOE_METHOD_CROSS_ENCODER ? 9 : 5; /* with the special tokens */
         for (o.rank = 0; o.rank < o.ranks; o.rank++) {
             aoe_memory_plan p = {.struct_size = sizeof p};
             if (aoe_model_plan(m, &o, &p, &err))
@@ -180,6 +182,144 @@ static void plan_equals_counted_bytes(void **state) {
         train_run_destroy(&x.r);
         munmap(x.c, sizeof *x.c);
     }
+}
+
+/* A rank that pretrains. */
+typedef struct pretraining {
+    run x;
+    aoe_pretrain_options o;
+    const char *texts[1];
+} pretraining;
+
+static int pretrain(aoe_comm *comm, void *user, aoe_error *err) {
+    pretraining *p = user;
+    aoe_comm counting = *comm;
+    p->x.given = comm;
+    p->x.sent = &p->x.c->sent[comm->rank];
+    counting.self = &p->x;
+    counting.exchange = counting_exchange;
+    counting.absent = NULL;
+    p->o.args.comm = &counting;
+    p->o.args.event = on_event;
+    p->o.args.event_user = &p->x;
+    aoe_context *ctx = tiny_context(1);
+    const int code = aoe_pretrain(ctx, &p->o, err);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
+static void pretraining_steps(pretraining *p, int ranks, size_t steps) {
+    char name[48];
+    snprintf(name, sizeof name, "pretrained-%d-%zu", ranks, steps);
+    char *output = test_path(p->x.r.dir, name);
+    memset(p->x.c, 0, sizeof *p->x.c);
+    p->o.args.output = output;
+    p->o.args.max_steps = steps;
+    if (comm_test_fork(ranks, pretrain, p))
+        fail_msg("pretraining with %d ranks failed", ranks);
+    free(output);
+}
+
+static void pretraining_equals_plan(void **state) {
+    (void)state;
+    static const int all_ranks[] = {1, 2, 3, 8};
+    pretraining p = {.x = {.c = new_counts()}};
+    begin(&p.x, &variants[0]);
+    aoe_pretrain_options_defaults(&p.o);
+    p.o.args.model = p.x.r.model;
+    p.o.args.model_options.dtype = AOE_DTYPE_F32;
+    p.o.args.save_every = 1000;
+    p.o.args.shards = 8;
+    p.o.texts = p.texts;
+    p.o.n_texts = 1;
+    p.texts[0] = p.x.r.data;
+    p.o.table.columns = "text=text1";
+    p.o.batch_size = 9;
+    p.o.pack = 0;
+    p.o.held_out = 0;
+    for (size_t i = 0; i < sizeof all_ranks / sizeof *all_ranks; i++) {
+        const int ranks = all_ranks[i];
+        aoe_memory_plan most = {.struct_size = sizeof most};
+        uint64_t sent[MAX_RANKS];
+        aoe_model *m = NULL;
+        aoe_error err = {0};
+        pretraining_steps(&p, ranks, 1);
+        memcpy(sent, p.x.c->sent, sizeof sent);
+        pretraining_steps(&p, ranks, 3);
+        aoe_context *ctx = tiny_context(1);
+        if (aoe_model_open(&m, ctx, p.x.r.model, &p.o.args.model_options, &err))
+            fail_msg("%s", err.message);
+        aoe_plan_options o;
+        aoe_plan_options_defaults(&o);
+        o.pretrain = &p.o;
+        o.length = 5;
+        o.ranks = (size_t)ranks;
+        for (o.rank = 0; o.rank < o.ranks; o.rank++) {
+            aoe_memory_plan plan = {.struct_size = sizeof plan};
+            if (aoe_model_plan(m, &o, &plan, &err))
+                fail_msg("%s", err.message);
+            expect("pretraining", "all phases", p.x.c->sent[o.rank] - sent[o.rank],
+                   2 * (plan.sent_vectors + plan.sent_gradients + plan.sent_norm + plan.sent_weights +
+                        plan.sent_agreement));
+            most.sent_vectors = larger(most.sent_vectors, plan.sent_vectors);
+            most.sent_gradients = larger(most.sent_gradients, plan.sent_gradients);
+            most.sent_norm = larger(most.sent_norm, plan.sent_norm);
+            most.sent_weights = larger(most.sent_weights, plan.sent_weights);
+            most.sent_agreement = larger(most.sent_agreement, plan.sent_agreement);
+        }
+        const aoe_train_traffic *t = &p.x.c->traffic;
+        assert_true(ranks == 1 || (most.sent_gradients > 0 && most.sent_vectors > 0));
+        expect("pretraining", "vectors", t->vectors, 3 * most.sent_vectors);
+        expect("pretraining", "gradients", t->gradients, 3 * most.sent_gradients);
+        expect("pretraining", "norm", t->norm, 3 * most.sent_norm);
+        expect("pretraining", "weights", t->weights, 3 * most.sent_weights);
+        expect("pretraining", "agreement", t->agreement, 3 * most.sent_agreement);
+        o.rank = 0;
+        o.train = &p.x.r.o;
+        assert_int_equal(aoe_model_plan(m, &o, &most, &err), AOE_EARG);
+        aoe_model_close(m);
+        aoe_context_destroy(ctx);
+    }
+    train_run_destroy(&p.x.r);
+    munmap(p.x.c, sizeof *p.x.c);
+}
+
+/* Every 100 steps, the ranks also compare their weights. */
+static void comparison_equals_plan(void **state) {
+    (void)state;
+    const variant v = {.name = "comparison", .method = AOE_METHOD_COSENT, .shards = 4, .ranks = 3};
+    run x = {.c = new_counts()};
+    uint64_t sent[3][MAX_RANKS];
+    aoe_model *m = NULL;
+    aoe_error err = {0};
+    begin(&x, &v);
+    for (size_t i = 0; i < 3; i++) {
+        train_steps(&x, &v, 98 + i);
+        memcpy(sent[i], x.c->sent, sizeof sent[i]);
+    }
+    aoe_context *ctx = tiny_context(1);
+    if (aoe_model_open(&m, ctx, x.r.model, &x.r.o.args.model_options, &err))
+        fail_msg("%s", err.message);
+    aoe_plan_options o;
+    aoe_plan_options_defaults(&o);
+    o.train = &x.r.o;
+    o.ranks = (size_t)v.ranks;
+    o.n_texts = aoe_train_batch_texts(&x.r.o, 2);
+    o.length = 5;
+    for (o.rank = 0; o.rank < o.ranks; o.rank++) {
+        aoe_memory_plan p = {.struct_size = sizeof p};
+        if (aoe_model_plan(m, &o, &p, &err))
+            fail_msg("%s", err.message);
+        const uint64_t step = sent[1][o.rank] - sent[0][o.rank];
+        assert_true(p.sent_check > 0);
+        expect(v.name, "a step", step,
+               p.sent_vectors + p.sent_gradients + p.sent_norm + p.sent_weights + p.sent_agreement);
+        expect(v.name, "step 100", sent[2][o.rank] - sent[1][o.rank], step + p.sent_check);
+    }
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    train_run_destroy(&x.r);
+    munmap(x.c, sizeof *x.c);
 }
 
 /* The moments are partitioned, the gradients have the levels of the tree, and the shards limit the activations. */
@@ -241,8 +381,8 @@ static void speed_is_measured(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan_equals_counted_bytes),
-        cmocka_unit_test(memory_of_ranks),
+        cmocka_unit_test(plan_equals_counted_bytes), cmocka_unit_test(pretraining_equals_plan),
+        cmocka_unit_test(comparison_equals_plan),    cmocka_unit_test(memory_of_ranks),
         cmocka_unit_test(speed_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
