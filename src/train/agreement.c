@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "model/fingerprint.h"
 #include "nn/linear.h"
 
 enum { ROWS = 40, COLS = 72, FUNCTIONS = 256, HEX = 24 };
@@ -88,6 +89,18 @@ int aoei_agree_on_machine(aoei_trainer *t, aoe_error *err) {
         {"computes with", aoei_tier_name(t->ctx->tier), "set AOE_CPU on all nodes to a tier that all of them have"},
         {"has the self-test result", hash, "use nodes with the same C library and the same kind of CPU"}};
     return code ? code : aoei_comm_same(&t->comm, facts, sizeof facts / sizeof *facts, err);
+}
+
+int aoei_agree_on_model(aoei_trainer *t, aoe_error *err) {
+    char text[HEX] = "";
+    uint64_t fingerprint = 0;
+    if (aoei_comm_ranks(&t->comm) == 1)
+        return AOE_OK;
+    const int code = aoei_comm_agree(&t->comm, aoei_model_hash_embedding(t->base, &fingerprint, err), err);
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)fingerprint);
+    const aoei_fact fact = {"opened a model with the fingerprint", text,
+                            "copy the same model directory, and its base model, to all nodes"};
+    return code ? code : aoei_comm_same(&t->comm, &fact, 1, err);
 }
 
 /* Fills facts[n] with the n settings. text: [2 n] their names and values; the caller frees them. */

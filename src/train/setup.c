@@ -421,6 +421,8 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
     }
     if (!code)
         code = aoei_agree_on_settings(t, err);
+    if (!code)
+        code = aoei_agree_on_model(t, err);
     if (!code && t->task->prepare) {
         code = prepare_task(t, err);
         if (!code)
