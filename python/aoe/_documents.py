@@ -264,6 +264,8 @@ def as_vector(vector: Any, dims: int, name: Any) -> Vectors | None:
         return None
     if hasattr(vector, "detach"):
         vector = vector.detach().cpu().numpy()
+    if (kind := np.asarray(vector).dtype).kind in "cSU":
+        raise ValueError(f"the vector of the document {name!r} must have real numbers, not {kind}")
     row = np.ascontiguousarray(vector, np.float32)
     if row.shape != (dims,):
         raise ValueError(f"the vector of the document {name!r} has the shape {row.shape}, but the index has {dims} "
@@ -315,7 +317,7 @@ def filter_array(filters: Mapping[str, Iterable[str]], keep: list[Any]) -> tuple
     for entry, (pattern, program) in zip(array, filters.items()):
         if isinstance(program, str):
             raise TypeError(f"the program for {pattern!r} must be a list of arguments, not a string")
-        argv = [os.fsencode(argument) for argument in program]
+        argv = [_native.path_bytes(argument, "program argument") for argument in program]
         entry.struct_size = ctypes.sizeof(kind)
         entry.pattern = c_string(pattern, "pattern")
         entry.argv, entry.n = strings(argv, keep), len(argv)

@@ -264,10 +264,21 @@ def options(name: str, **fields: Any) -> Any:
     """Returns a struct of options with its defaults, and then sets the given fields; a value None is left out."""
     value = struct(name)
     getattr(load(), name + "_fill")(ctypes.byref(value))
+    kinds = dict(type(value)._fields_)
     for field, content in fields.items():
         if content is not None:
+            _check_range(field, content, kinds[field])
             setattr(value, field, c_string(content, field) if isinstance(content, str) else content)
     return value
+
+
+def _check_range(field: str, content: Any, kind: Any) -> None:
+    """Raises ValueError for an integer that does not fit in a field, because ctypes would take its lowest bits."""
+    if hasattr(content, "__index__") and getattr(kind, "_type_", None) in tuple("bBhHiIlLqQ"):
+        bits, signed = 8 * ctypes.sizeof(kind), kind(-1).value < 0
+        least, most = (-2**(bits - 1), 2**(bits - 1) - 1) if signed else (0, 2**bits - 1)
+        if not least <= operator.index(content) <= most:
+            raise ValueError(f"{field} must be an integer from {least} to {most}, not {content}")
 
 
 def error_of(code: int, message: str) -> AoeError:
@@ -350,6 +361,14 @@ def positive(value: Any, what: str) -> int:
     if number < 1:
         raise ValueError(f"{what} must be a positive integer, not {number}")
     return number
+
+
+def path_bytes(path: Any, what: str = "path") -> bytes:
+    """Returns the bytes of a path that C reads until its NUL byte. Raises ValueError if it contains U+0000."""
+    data = os.fsencode(path)
+    if b"\0" in data:
+        raise ValueError(f"a {what} must not contain U+0000: {path!r:.60}")
+    return data
 
 
 def c_string(text: object, what: str) -> bytes:

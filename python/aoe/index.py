@@ -81,8 +81,9 @@ class Index:
                 model=None if self.model is None else os.fsencode(os.path.abspath(self.model.directory)))
             access = _native.enum("aoe_index_access")["AOE_INDEX_READ" if read_only else "AOE_INDEX_WRITE"]
             self._index = ctypes.c_void_p()
-            _native.check(_native.load().aoe_index_open, ctypes.byref(self._index), os.fsencode(self.path), access,
-                          None if handle is None else handle.embedder, ctypes.byref(options))
+            _native.check(_native.load().aoe_index_open, ctypes.byref(self._index),
+                          _native.path_bytes(self.path), access, None if handle is None else handle.embedder,
+                          ctypes.byref(options))
             # objects that are alive when Python exits are not closed: other threads may still use them
             self._finalizer = weakref.finalize(self, Index._destroy, self._index, self._pid, stack.pop_all(), self._log)
             self._finalizer.atexit = False
@@ -97,7 +98,7 @@ class Index:
             return model
         if model is None and exists:
             recorded = ctypes.create_string_buffer(4096)
-            _native.check(_native.load().aoe_index_model, os.fsencode(self.path), recorded, len(recorded))
+            _native.check(_native.load().aoe_index_model, _native.path_bytes(self.path), recorded, len(recorded))
             name = os.fsdecode(recorded.value)
             if name and os.path.exists(name):
                 model = name
@@ -189,6 +190,8 @@ class Index:
         items = [as_document(item, i) for i, item in enumerate(document_items(documents))]
         if vectors is not None:
             vectors = np.asarray(vectors)
+            if not vectors.ndim:
+                raise TypeError("vectors must be a collection with one embedding for each document, not a number")
             if len(vectors) != len(items):
                 raise ValueError(f"there are {len(items)} documents and {len(vectors)} vectors")
         with self._use(change=True):
@@ -227,7 +230,7 @@ class Index:
         removed = ctypes.c_size_t()
         with self._use(change=True) as lib:
             self._pending = True
-            _native.check(lib.aoe_index_remove_source, self._index, os.fsencode(path), ctypes.byref(removed))
+            _native.check(lib.aoe_index_remove_source, self._index, _native.path_bytes(path), ctypes.byref(removed))
             if commit:
                 self.commit()
         return removed.value
@@ -298,7 +301,7 @@ class Index:
         for i, path in enumerate(paths):
             source = array[i]
             source.struct_size = ctypes.sizeof(kind)
-            source.path = os.fsencode(path)
+            source.path = _native.path_bytes(path)
             source.text_column = None if text_column is None else text_column.encode()
             source.id_column = None if id_column is None else id_column.encode()
             if patterns is not None:  # an empty list replaces the recorded patterns

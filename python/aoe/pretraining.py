@@ -57,7 +57,7 @@ class _Run(Run):
             names = [name for name in (*FORMAT, "whole_files") if self.given.get(name)]
             if names:
                 raise ValueError(f"{names[0]} applies to files, but {sets[temporary.index(True)][0]} is in memory")
-        array = (ctypes.c_char_p * len(paths))(*map(os.fsencode, paths))
+        array = (ctypes.c_char_p * len(paths))(*map(_native.path_bytes, paths))
         self.keep.append(array)
         self.options.texts = ctypes.cast(array, type(self.options.texts))
         self.options.n_texts = len(paths)

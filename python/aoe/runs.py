@@ -138,7 +138,7 @@ class Run:
         for name, value in self.given.items():
             self.assign(name, value)
         args = self.options.args
-        args.output = os.fsencode(self.output)
+        args.output = _native.path_bytes(self.output)
         if "lr_steps" not in self.given and ("lr" in self.given or "schedule" in self.given):
             args.n_lr_steps = 0  # they belong to the default learning rate and schedule of the method
 

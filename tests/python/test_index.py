@@ -17,6 +17,7 @@ import pytest
 
 import aoe
 from aoe import _documents
+from conftest import ROOT
 
 DOCUMENTS = [
     {"id": "food/rice", "text": "She cooks rice with vegetables.", "metadata": {"year": 2019, "lang": "en"}},
@@ -578,3 +579,37 @@ def test_condition_of():
     for wrong in ({1: 2}, {"": 2}):
         with pytest.raises(TypeError):
             _documents.condition_of(wrong)
+
+
+def test_paths_with_nul(model, tmp_path):
+    """C would read such a path only until its NUL, and open another directory."""
+    with pytest.raises(ValueError, match=r"a path must not contain U\+0000"):
+        aoe.Index(f"{tmp_path}/a\0b", model)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("She cooks rice.")
+    with aoe.Index(tmp_path / "i", model) as index:
+        for call in (index.update, index.remove_source):
+            with pytest.raises(ValueError, match=r"U\+0000"):
+                call(f"{tmp_path}/texts\0b")
+        assert not len(index)
+
+
+def test_integers_that_do_not_fit(tmp_path):
+    """ctypes would take their lowest 64 bits."""
+    with pytest.raises(ValueError, match="passage_tokens must be an integer from 0 to 18446744073709551615"):
+        aoe.Index(tmp_path / "i", False, passage_tokens=2**64 + 400)
+    with pytest.raises(ValueError, match="max_length must be an integer from 0"):
+        aoe.CrossEncoder(ROOT / "tests" / "golden" / "cross_encoders" / "bert", max_length=2**64 + 8)
+    with pytest.raises(ValueError, match="threads must be an integer from"):
+        aoe.SentenceTransformer(threads=2**64 + 2)
+
+
+@pytest.mark.parametrize("kind", [complex, str])
+def test_vectors_of_other_types(model, tmp_path, kind):
+    with aoe.Index(tmp_path / "i", model) as index:
+        vectors = np.ones((1, model.get_embedding_dimension())).astype(kind)
+        with pytest.raises(ValueError, match="must have real numbers"):
+            index.add([("a", "x")], vectors=vectors)
+        with pytest.raises(TypeError, match="one embedding for each document"):
+            index.add([("a", "x")], vectors=1)
