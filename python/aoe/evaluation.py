@@ -19,7 +19,7 @@ import ctypes
 import math
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -198,7 +198,7 @@ def _call(e: _Evaluation, show: bool | None, function: Any, arguments: list[Any]
 
 
 def _paths(paths: list[str]) -> Any:
-    return (ctypes.c_char_p * len(paths))(*map(os.fsencode, paths))
+    return (ctypes.c_char_p * len(paths))(*map(_native.path_bytes, paths))
 
 
 def _values(result: Any, fields: str, files: _data.Files) -> dict[str, Any]:
@@ -350,7 +350,7 @@ def evaluate_classes(model: Any, data: Any, *, columns: Any = None, label_map: A
         e.options.table.label_map = b"neutral=2"
     with _data.Files() as files, e.open(model, 1) as handle:
         path = e.path(files, data)
-        _native.check(lib.aoe_dev_set_load, ctypes.byref(dev), handle.context.handle, os.fsencode(path),
+        _native.check(lib.aoe_dev_set_load, ctypes.byref(dev), handle.context.handle, _native.path_bytes(path),
                       ctypes.byref(e.options.table))
         try:
             _native.check(lib.aoe_dev_set_evaluate, dev, handle.embedder, ctypes.byref(score))
@@ -374,6 +374,12 @@ def _beir(files: _data.Files, data: Any, queries: Any, corpus: Any, relevant_doc
     for name, part in parts.items():
         if not isinstance(part, Mapping):
             raise TypeError(f"{name} must be a dictionary, not {type(part).__name__}")
+        names: dict[str, Any] = {}
+        for key in part:
+            if str(key) in names:
+                raise ValueError(f"{name}: the ids {names[str(key)]!r} and {key!r} are the same text; rename one of "
+                                 "them")
+            names[str(key)] = key
     folder = pathlib.Path(files.folder())
     _data.write(str(folder / "queries.jsonl"), ({"_id": str(key), "text": text} for key, text in queries.items()))
     _data.write(str(folder / "corpus.jsonl"), (_document(key, value) for key, value in corpus.items()))
@@ -381,6 +387,9 @@ def _beir(files: _data.Files, data: Any, queries: Any, corpus: Any, relevant_doc
     with open(folder / "qrels" / f"{split}.tsv", "w", encoding="utf-8", newline="\n") as file:
         file.write("query-id\tcorpus-id\tscore\n")
         for query, documents in relevant_docs.items():
+            if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
+                raise TypeError(f"relevant_docs[{query!r}] must be a collection of corpus ids, or a dictionary of "
+                                f"grades, not {type(documents).__name__}")
             grades = documents if isinstance(documents, Mapping) else dict.fromkeys(documents, 1)
             for document, grade in grades.items():
                 for key in (query, document):
@@ -515,7 +524,7 @@ def evaluate_rerank(model: Any, data: Any = None, *, first: Any = None, queries:
                 kind = dict(type(o)._fields_)["write"]
                 o.write = ctypes.cast(callbacks.add_type(_bytes_callback(kind), write, 1), kind)
             _call(e, show_progress_bar, _Rerank(_native.load().aoe_eval_rerank, result),
-                  [handle.embedder, os.fsencode(folder)], "", lambda result: None)
+                  [handle.embedder, _native.path_bytes(folder)], "", lambda result: None)
     if output is not None:
         pathlib.Path(output).write_bytes(b"".join(written))
     counts = "without missing skipped truncated missing_texts=missing_documents unknown_queries duplicates"
@@ -549,6 +558,8 @@ def _class(handle: Handle, name: int | str) -> int:
     labels = [str(i) if label is None else label.decode() for i, label in enumerate(names)]
     if isinstance(name, str):
         return _options.one_of("score_class", name, labels)
+    if isinstance(name, bool) or not hasattr(name, "__index__"):
+        raise TypeError(f"score_class must be the name or the index of an output, not {name!r:.60}")
     if not 0 <= name < count:
         raise ValueError(f"score_class must be from 0 to {count - 1}, not {name}")
     return int(name)

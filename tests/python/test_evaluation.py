@@ -387,3 +387,19 @@ def test_similarities_without_embeddings(pair_model, model, pairs):
         aoe.evaluate_sts(model, pairs[0], similarity="maxsim")
     with aoe.SentenceTransformer(similarity_fn_name="dot") as dot:
         assert "similarity" not in aoe.evaluate_retrieval(dot, **data, mode="lexical")
+
+
+def test_ids_and_judgments_without_meaning(model):
+    """They would give other metrics without a message."""
+    queries, corpus = {"q": "a cat"}, {"1": "a cat", "2": "a plane"}
+    for documents in ("1", b"1", None):
+        with pytest.raises(TypeError, match=r"relevant_docs\['q'\] must be a collection of corpus ids"):
+            aoe.evaluate_retrieval(model, queries=queries, corpus=corpus, relevant_docs={"q": documents})
+    with pytest.raises(ValueError, match="corpus: the ids 1 and '1' are the same text"):
+        aoe.evaluate_retrieval(model, queries=queries, corpus={1: "a cat", "1": "a plane"}, relevant_docs={"q": ["1"]})
+    for output in (1.5, True):
+        with pytest.raises(TypeError, match="score_class must be the name or the index"):
+            aoe.evaluate_rerank(ROOT / "tests" / "golden" / "cross_encoders" / "bert", queries=queries, corpus=corpus,
+                                relevant_docs={"q": ["1"]}, first=model, score_class=output)
+    with pytest.raises(ValueError, match=r"U\+0000"):
+        aoe.evaluate_sts(model, "pairs.tsv\0.old")
