@@ -4,6 +4,7 @@ sentence_transformers.util. All functions accept numpy arrays, lists and tensors
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -196,6 +197,14 @@ def _best(queries: Array, vectors: Array, k: int, score_function: Callable[[Any,
     return rows, scores
 
 
+def _count(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be an integer, not {value!r:.60}")
+    if value < 0:
+        raise ValueError(f"{what} must not be negative, but is {value}")
+    return operator.index(value)
+
+
 def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_size: int = 100,
                     corpus_chunk_size: int = 500000, top_k: int = 10,
                     score_function: Callable[[Any, Any], Any] = cos_sim) -> list[list[dict[str, Any]]]:
@@ -207,10 +216,7 @@ def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_s
     queries, vectors = _matrix(query_embeddings), _matrix(corpus_embeddings)
     _check_size(queries, vectors)
     query_chunk_size = _native.positive(query_chunk_size, "query_chunk_size")
-    if isinstance(top_k, bool) or not hasattr(top_k, "__index__"):
-        raise TypeError(f"top_k must be an integer, not {top_k!r:.60}")
-    if top_k < 0:
-        raise ValueError(f"top_k must not be negative, but is {top_k}")
+    top_k = _count(top_k, "top_k")
     if top_k == 0:
         return [[] for _ in queries]
     rows, scores = _best(queries, vectors, top_k, score_function, query_chunk_size)
@@ -223,6 +229,8 @@ def paraphrase_mining(model: Any, sentences: list[str], show_progress_bar: bool 
                       truncate_dim: int | None = None, prompt_name: str | None = None,
                       prompt: str | None = None) -> list[list[float | int]]:
     """Finds the most similar pairs of texts. Returns lists [score, i, j] with i < j, best first."""
+    max_pairs, top_k = _count(max_pairs, "max_pairs"), _count(top_k, "top_k")  # before hours of computation
+    query_chunk_size = _native.positive(query_chunk_size, "query_chunk_size")
     vectors = model.encode(sentences, show_progress_bar=show_progress_bar, batch_size=batch_size,
                            truncate_dim=truncate_dim, prompt_name=prompt_name, prompt=prompt)
     return paraphrase_mining_embeddings(vectors, query_chunk_size, corpus_chunk_size, max_pairs, top_k,
@@ -234,6 +242,8 @@ def paraphrase_mining_embeddings(embeddings: Any, query_chunk_size: int = 5000, 
                                  score_function: Callable[[Any, Any], Any] = cos_sim) -> list[list[float | int]]:
     """paraphrase_mining for embeddings[n, D]. Each text is compared with its top_k most similar texts."""
     del corpus_chunk_size
+    max_pairs, top_k = _count(max_pairs, "max_pairs"), _count(top_k, "top_k")
+    query_chunk_size = _native.positive(query_chunk_size, "query_chunk_size")
     vectors = _matrix(embeddings)
     n = len(vectors)
     if n < 2:
@@ -255,8 +265,14 @@ def community_detection(embeddings: Any, threshold: float = 0.75, min_community_
 
     Returns lists of at least min_community_size rows, the largest group first. The first row of a group is its center,
     and no row is in two groups."""
+    if not isinstance(threshold, (int, float, np.number)) or threshold != threshold:
+        raise ValueError(f"threshold must be a number, not {threshold!r:.60}")
+    min_community_size = _count(min_community_size, "min_community_size")
+    batch_size = _native.positive(batch_size, "batch_size")
     vectors = _matrix(normalize_embeddings(embeddings)) if len(embeddings) else np.empty((0, 1), np.float32)
     n = len(vectors)
+    if not (finite := np.isfinite(vectors).all(1)).all():
+        raise ValueError(f"embeddings[{int(np.argmin(finite))}] is not finite; remove it")
     bar = _inputs.progress_bar(show_progress_bar, n, "Finding groups")
     groups: list[tuple[int, NDArray[np.int64]]] = []
     for begin in range(0, n, batch_size):

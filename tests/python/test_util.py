@@ -113,3 +113,19 @@ def test_values_that_are_no_embeddings():
         util.cos_sim(A[None], B)
     with pytest.raises(ValueError, match="not finite"):
         util.semantic_search(A * np.nan, B)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda v: util.paraphrase_mining_embeddings(v, top_k=-1), ValueError, "top_k must not be negative"),
+    (lambda v: util.paraphrase_mining_embeddings(v, max_pairs=-1), ValueError, "max_pairs must not be negative"),
+    (lambda v: util.paraphrase_mining(None, [], max_pairs=1.5), TypeError, "max_pairs must be an integer"),
+    (lambda v: util.community_detection(v, threshold=float("nan")), ValueError, "threshold must be a number"),
+    (lambda v: util.community_detection(v, threshold="0.5"), ValueError, "threshold must be a number"),
+    (lambda v: util.community_detection(v, min_community_size=1.5), TypeError, "must be an integer"),
+    (lambda v: util.community_detection(v, batch_size=0), ValueError, "batch_size must be a positive"),
+    (lambda v: util.community_detection(np.vstack([v, v * np.nan])), ValueError, r"embeddings\[3\] is not finite"),
+])
+def test_arguments_without_meaning(call, error, words):
+    """They would give other groups or pairs without a message."""
+    with pytest.raises(error, match=words):
+        call(np.eye(3, dtype=np.float32))
