@@ -6,7 +6,7 @@ import ctypes
 import os
 import pathlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ class CrossEncoder(Model):
         single = len(pairs) == 2 and all(isinstance(text, str) for text in pairs)
         pairs = [pairs] if single else pairs
         for i, pair in enumerate(pairs):
-            if isinstance(pair, (str, Mapping)) or not hasattr(pair, "__len__") or len(pair) != 2:
+            if isinstance(pair, (str, Mapping, Set)) or not hasattr(pair, "__len__") or len(pair) != 2:
                 raise TypeError(f"inputs[{i}]: a pair of strings is needed, not {pair!r:.60}")
             for text in pair:
                 if not isinstance(text, str):
