@@ -502,10 +502,12 @@ $(BUILD)/tests/mpi/ranks: $(BUILD)/tests/mpi/ranks.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
+check-mpi: $(BUILD)/tests/train/distributed_test
 check-mpi: $(BUILD)/tests/mpi/ranks $(foreach m,openmpi mpich,$(BUILD)/mpi/$m/libaoe-mpi.so)
 check-mpi: all | deps-mpi ## tests several processes with Open MPI and MPICH (QUICK=1: a part of the tests)
 	@BUILD=$(BUILD) tests/mpi/run.sh
 	@[ -n "$(QUICK)" ] || BUILD=$(BUILD) tests/mpi/namespaces.sh
+	@[ -n "$(QUICK)" ] || AOE_TEST_RANKS=all $(BUILD)/tests/train/distributed_test
 
 soak: all ## sends mixed requests and faults to the server for MINUTES (30); also with SAN=address,undefined or thread
 	@nice -n 5 python3 -B tests/soak/serve.py $(BUILD)/aoe $(or $(MINUTES),30) $(SEED)
