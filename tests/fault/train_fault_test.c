@@ -22,7 +22,7 @@
 /* Number of failures that training may ignore. Training writes each of the two checkpoints and the model to a temporary
  * folder first (the staging folder). It ignores a failure to remove such a folder, because the next run removes the
  * folder. */
-enum { MAX_IGNORED_FAILURES = 3 };
+enum { MAX_IGNORED_FAILURES = 3, SHARDS = 4 };
 
 /* A small training run of two steps, with an evaluation and a checkpoint after each step. */
 typedef struct work {
@@ -35,7 +35,7 @@ typedef struct work {
     uint64_t n; /* number of the allocation or disk operation that fails, counted from 1 */
 } work;
 
-static void work_create(work *w, aoe_dtype dtype) {
+static void work_create(work *w, aoe_dtype dtype, size_t shards) {
     memset(w, 0, sizeof *w);
     train_run *r = &w->run;
     train_run_create(r);
@@ -47,6 +47,7 @@ static void work_create(work *w, aoe_dtype dtype) {
     r->o.args.model_options.dtype = dtype;
     r->o.cache_chunk = dtype == AOE_DTYPE_BF16 ? 2 : 0;
     r->o.teachers[0] = dtype == AOE_DTYPE_BF16 ? r->model : NULL;
+    r->o.args.shards = shards;
     r->o.args.max_steps = 2;
     r->o.args.save_every = r->o.args.eval_every = 1;
     train_run_output(r, "whole");
@@ -148,12 +149,11 @@ static void check_error(const aoe_error *err, int code, const char *part) {
         fail_msg("%s", err->message);
 }
 
-static void test_memory(void **state) {
+static void fail_memory(size_t shards) {
     enum { DENSE = 200 };
-    (void)state;
     work w;
     size_t ignored_failures = 0;
-    work_create(&w, AOE_DTYPE_BF16); /* training in bf16 needs more allocations than training in float32 */
+    work_create(&w, AOE_DTYPE_BF16, shards); /* training in bf16 needs more allocations than training in float32 */
     train_run_output(&w.run, "out");
     for (w.n = 1;; w.n += w.n < DENSE ? 1 : 7) {
         aoe_error err = {0};
@@ -184,6 +184,16 @@ static void test_memory(void **state) {
     }
     assert_true(ignored_failures <= MAX_IGNORED_FAILURES);
     work_destroy(&w);
+}
+
+static void test_memory(void **state) {
+    (void)state;
+    fail_memory(1);
+}
+
+static void test_memory_shards(void **state) {
+    (void)state;
+    fail_memory(SHARDS);
 }
 
 /* Trains repeatedly. The first run fails in disk operation 1, the second run in operation 1 + stride, and so on. Each
@@ -219,7 +229,7 @@ static void fail_disk(work *w, const char *output, int errnum, int code, uint64_
 static void test_disk(void **state) {
     (void)state;
     work w;
-    work_create(&w, AOE_DTYPE_F32);
+    work_create(&w, AOE_DTYPE_F32, 1);
     fail_disk(&w, "full", ENOSPC, AOE_ENOSPC, 1);
     fail_disk(&w, "broken", EIO, AOE_EIO, 5);
     work_destroy(&w);
@@ -229,7 +239,7 @@ static void test_disk(void **state) {
 static void test_disk_over_model(void **state) {
     (void)state;
     work w;
-    work_create(&w, AOE_DTYPE_F32);
+    work_create(&w, AOE_DTYPE_F32, 1);
     train_run_output(&w.run, "earlier");
     w.earlier = strdup("");
     assert_non_null(w.earlier);
@@ -243,7 +253,7 @@ static void test_disk_over_model(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_disk),
-                                       cmocka_unit_test(test_disk_over_model)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_shards),
+                                       cmocka_unit_test(test_disk), cmocka_unit_test(test_disk_over_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
