@@ -167,4 +167,7 @@ wrong usage
 129, 130, 143
 training, a grid, a comparison, data annotate or data score was interrupted by SIGHUP, SIGINT or SIGTERM and can be
 resumed
+.TP
+138
+training, a grid or a comparison was interrupted by SIGUSR1, for example by a scheduler, and can be resumed
 END

@@ -10,7 +10,8 @@ static volatile sig_atomic_t interrupted; /* number of the signal that requested
 
 static void on_signal(int number) {
     interrupted = number;
-    signal(number, SIG_DFL); /* a second signal ends the program immediately */
+    if (number != SIGUSR1)
+        signal(number, SIG_DFL); /* a second signal ends the program immediately */
 }
 
 /* Makes on_signal the handler of a signal. Does nothing if the signal was ignored when the program started, as in a
@@ -26,6 +27,11 @@ void cli_watch_interrupts(void) {
     watch_signal(SIGINT);
     watch_signal(SIGTERM);
     watch_signal(SIGHUP);
+}
+
+void cli_watch_training_interrupts(void) {
+    cli_watch_interrupts();
+    watch_signal(SIGUSR1);
 }
 
 int cli_interrupted(void) {

@@ -344,7 +344,7 @@ void cli_experiment_fill(cli_experiment *e) {
     x->event = on_event;
     x->event_user = e;
     cli_set_message_filter(name_flags, e);
-    cli_watch_interrupts();
+    cli_watch_training_interrupts();
 }
 
 int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t runs, size_t finished, size_t failed) {

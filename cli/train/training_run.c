@@ -183,7 +183,7 @@ int cli_training_run(cli_training *t, aoe_training_args *args, const cli_general
     t->output = args->output;
     args->event = on_event;
     args->event_user = t;
-    cli_watch_interrupts();
+    cli_watch_training_interrupts();
     int code = t->run(t->own, ctx, &err);
     t->agreed = code != AOE_ECOMM;
     cli_progress_end(&t->progress);
