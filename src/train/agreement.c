@@ -98,7 +98,7 @@ int aoei_agree_on_model(aoei_trainer *t, aoe_error *err) {
         return AOE_OK;
     const int code = aoei_comm_agree(&t->comm, aoei_model_hash_embedding(t->base, &fingerprint, err), err);
     snprintf(text, sizeof text, "%016llx", (unsigned long long)fingerprint);
-    const aoei_fact fact = {"opened a model with the fingerprint", text,
+    const aoei_fact fact = {"has a model with the fingerprint", text,
                             "copy the same model directory, and its base model, to all nodes"};
     return code ? code : aoei_comm_same(&t->comm, &fact, 1, err);
 }
