@@ -409,6 +409,15 @@ AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o,
 /* Checks the options as aoe_train does, without opening a file. Errors: AOE_EARG. */
 AOE_API int aoe_train_check(const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
+/* Computes the teacher embeddings for part `part` of `parts` of the training texts, writes them to
+ * options.teacher_cache, which is required, and returns without training. args.output is not used. When all parts have
+ * been computed, aoe_train with the same options reads the embeddings from this directory. Part i of n consists of the
+ * blocks of 4096 texts whose number modulo n is i; blocks that are in the directory are not computed again. Several
+ * processes may compute parts at the same time. Errors: AOE_EARG (no teacher, no options.teacher_cache, a part that
+ * does not exist), and those of aoe_train. */
+AOE_API int aoe_train_embed_part(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, size_t part, size_t parts,
+                                 aoe_error *AOE_NULLABLE err);
+
 /* Sizes of the training data of a run. */
 typedef struct aoe_train_sizes {
     size_t struct_size; /* set by the caller */

@@ -98,7 +98,8 @@ static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
 
 /* Options of `aoe train` that cannot be given for a run: the experiment sets them. --dev is in the list because all
  * runs use the same dev set. */
-static const char *const own_options[] = {"output", "resume", "force", "threads", "seed", "quiet", "json", "dev"};
+static const char *const own_options[] = {"output", "resume", "force", "threads", "seed",
+                                          "quiet",  "json",   "part",  "dev"};
 enum { OWN_OPTIONS = sizeof own_options / sizeof *own_options };
 
 static void free_parsed(cli_parsed *p) {
@@ -119,8 +120,8 @@ static int check_own(const cli_experiment *e, const cli_args *args, const char *
     const char *own = cli_first_given(args, own_options, OWN_OPTIONS - 1);
     if (!own)
         return CLI_GO;
-    return cli_usage(e->command, "--%s must not be given %s, because aoe %s sets it for each run; remove it there", own,
-                     where, e->command);
+    return cli_usage(e->command, "--%s must not be given %s, because aoe %s %s; remove it there", own, where,
+                     e->command, strcmp(own, "part") ? "sets it for each run" : "divides its runs with its own --part");
 }
 
 /* Parses the seeds. Parses the operands as arguments of `aoe train`, which all runs have in common. Returns CLI_GO, or

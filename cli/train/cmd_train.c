@@ -126,6 +126,13 @@ static void note_classes(const cli_train_config *o) {
 static int run(void *own, aoe_context *ctx, aoe_error *err) {
     job *j = own;
     cli_train_config *o = &j->o;
+    if (o->part.n) {
+        const int code = aoe_train_embed_part(ctx, &o->t, o->part.i, o->part.n, err);
+        if (!code)
+            cli_note("part %zu of %zu: the teacher embeddings are complete in %s", o->part.i, o->part.n,
+                     o->t.teacher_cache);
+        return code;
+    }
     if (o->dev) {
         o->dev_table.classes = trains_classes(j);
         if (trains_classes(j) && o->t.classes > 2 && !o->dev_table.label_map)

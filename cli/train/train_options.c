@@ -70,6 +70,17 @@ static const aoei_option teacher_table[] = {
          "embeds all training texts. gist: the model is the guide. distill: required. Repeat this option for several "
          "teachers: the teacher embedding of a text is then the concatenation of their normalized embeddings",
      .fallback = "none"},
+    {.name = "part",
+     .kind = AOEI_OPTION_NAMED,
+     .value = "I/N",
+     .offset = offsetof(cli_train_config, part),
+     .parse = cli_part_parse,
+     .requires = "teacher-cache",
+     .excludes = "distributed",
+     .help = "compute only the teacher embeddings of part I of N, with I from 0 to N-1, write them to --teacher-cache, "
+             "and end without training; auto/N takes I from SLURM_ARRAY_TASK_ID, SLURM_PROCID or JOB_COMPLETION_INDEX "
+             "(docs/cluster.md)",
+     .fallback = "the whole, then training"},
 };
 
 /* Settings (KEY=VALUE) that may follow the name of a training file. */

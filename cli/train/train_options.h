@@ -8,6 +8,7 @@
 #include "aoe_train.h"
 #include "cli/train/distributed.h"
 #include "cli/common/common.h"
+#include "cli/common/part.h"
 
 enum { CLI_TRAIN_GROUPS = 21 };
 
@@ -21,6 +22,7 @@ typedef struct cli_train_config {
     aoe_table_options table, dev_table;
     aoe_train_options t;
     aoei_text_list teachers;               /* values of --teacher; t.teachers contains them */
+    aoei_part part;                        /* --part; n is 0: none */
     const char *prefix_text;               /* value of --matryoshka; NULL: none */
     aoe_prefix prefixes[AOE_MAX_PREFIXES]; /* the sizes and weights in prefix_text; t.matryoshka points to this array */
     aoe_train_data *files; /* [t.n_data] training files with their settings, owned; t.data points to this array */

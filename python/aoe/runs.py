@@ -22,7 +22,7 @@ from ._model import Model
 from .sentence_transformer import SentenceTransformer
 
 # arguments of a function, or options of the program only
-PROGRAM = ("model", "threads", "verbose", "quiet", "json", "distributed", "network_timeout")
+PROGRAM = ("model", "threads", "verbose", "quiet", "json", "distributed", "part", "network_timeout")
 FORMAT = ("input_format", "delimiter", "no_header", "quoting")  # fields of aoe_table_options for the format of a file
 
 

@@ -707,6 +707,35 @@ int aoe_train_check(const aoe_train_options *o, aoe_error *err) {
     return code ? code : aoei_training_args_check(&o->args, err);
 }
 
+int aoe_train_embed_part(aoe_context *ctx, const aoe_train_options *o, size_t part, size_t parts, aoe_error *err) {
+    const aoei_method *method;
+    pair_task p;
+    aoei_trainer t;
+    AOEI_CHECK(err, ctx);
+    TRAIN_OPTIONS(o, err);
+    int code = aoei_method_find(&method, o->method, err);
+    if (!code)
+        code = check_options(method, o, err);
+    if (code)
+        return code;
+    if (!aoei_method_has_teacher(method, o) || !o->teacher_cache)
+        return aoei_fail(err, AOE_EARG,
+                         "%s is not set, so there are no teacher embeddings to compute in parts; set it, or "
+                         "train without parts",
+                         o->teacher_cache ? "options.teachers" : "options.teacher_cache");
+    if (part >= parts || parts > AOEI_MAX_PARTS)
+        return aoei_fail(err, AOE_EARG, "part %zu of %zu does not exist; part must be at least 0 and less than parts",
+                         part, parts);
+    create_task(&p, o, method);
+    if (!(code = aoei_trainer_check(&t, ctx, &o->args, &p.task, err))) {
+        p.teacher.part = (aoei_part){part, parts};
+        code = aoei_teacher_embed(&p.teacher, ctx, &o->args, p.files, o->n_data, err);
+        aoei_trainer_destroy(&t);
+    }
+    destroy_task(&p);
+    return code;
+}
+
 int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *o, aoe_train_sizes *sizes, aoe_error *err) {
     const aoei_method *method;
     pair_task p;

@@ -32,15 +32,16 @@ struct aoei_teacher_vectors {
 
 /* State of the computation of the embeddings of one teacher. */
 typedef struct teacher_job {
-    aoei_teacher *t;           /* borrowed */
-    aoei_teacher_model *model; /* the teacher; borrowed */
-    aoe_context *ctx;          /* context for computations and log messages; borrowed */
-    aoe_embedder *embedder;    /* embedder that uses the teacher model; owned */
-    aoe_text_info *info;       /* [CALL] information about each text of a call; owned */
-    float *computed;           /* [BLOCK, dims] embeddings of a block that is not in the cache; owned */
-    uint64_t key;              /* hash of the teacher, with which the keys of blocks start */
-    size_t embedded, total;    /* number of texts embedded or read so far, and number of distinct texts in all files */
-    size_t found;              /* number of texts read from the cache */
+    aoei_teacher *t;               /* borrowed */
+    aoei_teacher_model *model;     /* the teacher; borrowed */
+    aoe_context *ctx;              /* context for computations and log messages; borrowed */
+    aoe_embedder *embedder;        /* embedder that uses the teacher model; owned */
+    aoe_text_info *info;           /* [CALL] information about each text of a call; owned */
+    float *computed;               /* [BLOCK, dims] embeddings of a block that is not in the cache; owned */
+    uint64_t key;                  /* hash of the teacher, with which the keys of blocks start */
+    size_t embedded, total;        /* number of texts embedded or read so far, and number of texts of the job */
+    size_t blocks;                 /* number of blocks so far, including those of other parts */
+    size_t found;                  /* number of texts read from the cache */
     const aoe_training_args *args; /* event callback and tokens per batch; borrowed */
     double start;                  /* time of the start in seconds */
 } teacher_job;
@@ -201,12 +202,30 @@ static size_t block_texts(size_t n, size_t first) {
     return n - first < BLOCK ? n - first : BLOCK;
 }
 
-/* Returns 1 if all blocks are in the cache. */
+/* Returns 1 if block number b of all files belongs to the part of the job, or if the work is not divided. */
+static int owns_block(const teacher_job *w, size_t b) {
+    return !w->t->part.n || b % w->t->part.n == w->t->part.i;
+}
+
+/* Returns the number of distinct texts of the job. */
+static size_t job_texts(const teacher_job *w) {
+    size_t texts = 0, b = 0;
+    for (size_t f = 0; f < w->t->files; f++) {
+        const size_t n = w->t->texts[f].distinct.n;
+        for (size_t first = 0; first < n; first += BLOCK)
+            texts += owns_block(w, b++) ? block_texts(n, first) : 0;
+    }
+    return texts;
+}
+
+/* Returns 1 if all blocks of the job are in the cache. */
 static int all_cached(const teacher_job *w) {
+    size_t b = 0;
     for (size_t f = 0; f < w->t->files; f++) {
         const aoei_distinct *d = &w->t->texts[f].distinct;
         for (size_t first = 0; first < d->n; first += BLOCK)
-            if (!aoei_cached_block_exists(w->t->cache, block_key(w, d->text + first, block_texts(d->n, first))))
+            if (owns_block(w, b++) &&
+                !aoei_cached_block_exists(w->t->cache, block_key(w, d->text + first, block_texts(d->n, first))))
                 return 0;
     }
     return 1;
@@ -242,7 +261,8 @@ static int embed_file_cached(teacher_job *w, const aoei_examples *e, size_t f, a
     if (!v->block)
         return aoei_fail_nomem(err, v->n_blocks * sizeof *v->block);
     for (size_t first = 0; first < n && !code; first += BLOCK)
-        code = embed_block(w, e, f, first, block_texts(n, first), err);
+        if (owns_block(w, w->blocks++))
+            code = embed_block(w, e, f, first, block_texts(n, first), err);
     return code;
 }
 
@@ -287,19 +307,17 @@ static int embed_all(teacher_job *w, const aoei_examples *files, aoe_error *err)
 
 int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoe_training_args *args, const aoei_examples *files,
                        size_t n, aoe_error *err) {
-    size_t total = 0;
     t->files = n;
     int code = t->cache ? aoei_make_dir(t->cache, err) : AOE_OK;
     if (code)
         aoei_error_prefix(err, "options.teacher_cache");
     if (!code && !(t->texts = aoei_calloc(n, sizeof *t->texts)))
         code = aoei_fail_nomem(err, n * sizeof *t->texts);
-    for (size_t i = 0; i < n && !code; i++) {
+    for (size_t i = 0; i < n && !code; i++)
         code = find_distinct(&t->texts[i], &files[i], err);
-        total += t->texts[i].distinct.n;
-    }
     for (size_t i = 0; i < t->n && !code; i++) {
-        teacher_job w = {.t = t, .model = &t->model[i], .ctx = ctx, .total = total, .args = args, .start = aoei_now()};
+        teacher_job w = {.t = t, .model = &t->model[i], .ctx = ctx, .args = args, .start = aoei_now()};
+        w.total = job_texts(&w);
         code = embed_all(&w, files, err);
     }
     for (size_t i = 0; t->texts && i < n; i++)

@@ -11,6 +11,7 @@
 
 #include "aoe_train.h"
 #include "base/distinct.h"
+#include "base/part.h"
 #include "table/examples.h"
 
 typedef struct aoei_teacher_vectors aoei_teacher_vectors; /* teacher embeddings for the texts of a file */
@@ -38,6 +39,8 @@ typedef struct aoei_teacher {
     aoei_teacher_texts *texts; /* [files] texts of each training file; owned */
     size_t files;              /* number of training files */
     size_t dims;               /* number of components of the vector of a text, the sum over the teachers */
+    aoei_part part;       /* n > 0: only the blocks of this part are computed, and no vector is kept in memory; requires
+                             `cache` */
     const char *cache;    /* directory in which embeddings are stored (teacher_cache.h); NULL: they are only in memory;
                              borrowed */
     uint64_t fingerprint; /* hash of all embeddings, or with a cache, of all keys of blocks */

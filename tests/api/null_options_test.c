@@ -252,6 +252,7 @@ static void call_training_functions(const char *dir) {
     MISSING(aoe_train_check, "model", (NULL, &err));
     MISSING(aoe_train_check_data, "model",
             (test_model_context, NULL, &(aoe_train_sizes){.struct_size = sizeof(aoe_train_sizes)}, &err));
+    MISSING(aoe_train_embed_part, "model", (test_model_context, NULL, 0, 1, &err));
     MISSING(aoe_pretrain, "model", (test_model_context, NULL, &err));
     MISSING(aoe_init, "texts", (test_model_context, to, NULL, NULL, &err));
     MISSING(aoe_whiten, "texts", (test_model_context, dir, to, NULL, NULL, &err));

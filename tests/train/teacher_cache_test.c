@@ -427,6 +427,53 @@ static void other_errors(void **state) {
     end(&f);
 }
 
+/* Parts compute disjoint blocks of all files, which together are those of one process. */
+static void parts(void **state) {
+    enum { N = 2 * BLOCK + 5, PARTS = 3 };
+    fixture f;
+    aoei_examples e[2];
+    aoei_teacher t, whole;
+    aoe_error err = {0};
+    (void)state;
+    begin(&f);
+    char *text = malloc((size_t)N * 16), *at = text;
+    assert_non_null(text);
+    for (size_t i = 0; i < N; i++)
+        at += sprintf(at, "%c %c %c\n", 'a' + (char)(i % 26), 'a' + (char)(i / 26 % 26), 'a' + (char)(i / 676 % 26));
+    load(&f, &e[0], "long.txt", text);
+    load(&f, &e[1], "short.txt", "the cat\nthe dog\n");
+    const char *teachers[AOE_MAX_TEACHERS] = {f.teacher[0], f.teacher[1]};
+    aoe_training_args args;
+    aoe_training_args_defaults(&args);
+    args.event = on_event;
+    args.event_user = &f;
+    const size_t texts[PARTS] = {BLOCK + 2, BLOCK, 5}, files[PARTS] = {4, 6, 8}; /* blocks 0 and 3; 1; 2 */
+    for (size_t i = 0; i < PARTS; i++)
+        for (int again = 0; again < 2; again++) {
+            f.reported = f.found = f.total = 0;
+            assert_int_equal(aoei_teacher_open(&t, f.ctx, teachers, AOE_DTYPE_F32, f.cache, &err), 0);
+            t.part = (aoei_part){i, PARTS};
+            if (aoei_teacher_embed(&t, f.ctx, &args, e, 2, &err))
+                fail_msg("%s", err.message);
+            aoei_teacher_destroy(&t);
+            assert_int_equal(f.reported, texts[i]);
+            assert_int_equal(f.found, again ? 2 * texts[i] : 0);
+            assert_int_equal(test_count_entries(f.cache), files[i]);
+        }
+    assert_int_equal(embed(&f, &t, teachers, f.cache, e, 2, &err), 0);
+    assert_int_equal(f.found, 2 * (N + 2)); /* nothing was computed */
+    char *other = test_path(f.dir, "other");
+    assert_int_equal(embed(&f, &whole, teachers, other, e, 2, &err), 0);
+    assert_equal_vectors(&t, &whole, e);
+    aoei_teacher_destroy(&t);
+    aoei_teacher_destroy(&whole);
+    aoei_examples_free(&e[0]);
+    aoei_examples_free(&e[1]);
+    free(other);
+    free(text);
+    end(&f);
+}
+
 /* Opening the teachers creates no directory, because runs are also checked without being started
  * (aoe_train_check_data). */
 static void open_writes_nothing(void **state) {
@@ -511,14 +558,10 @@ static void out_of_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values),
-                                       cmocka_unit_test(repeated_texts),
-                                       cmocka_unit_test(keys),
-                                       cmocka_unit_test(interruption),
-                                       cmocka_unit_test(damaged_files),
-                                       cmocka_unit_test(other_errors),
-                                       cmocka_unit_test(open_writes_nothing),
-                                       cmocka_unit_test(full_disk),
-                                       cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values),       cmocka_unit_test(repeated_texts),
+                                       cmocka_unit_test(keys),         cmocka_unit_test(interruption),
+                                       cmocka_unit_test(parts),        cmocka_unit_test(damaged_files),
+                                       cmocka_unit_test(other_errors), cmocka_unit_test(open_writes_nothing),
+                                       cmocka_unit_test(full_disk),    cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests_name("teacher_cache", tests, NULL, NULL);
 }
